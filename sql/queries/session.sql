@@ -1,0 +1,28 @@
+-- name: set_session
+-- Fix one setting of a fresh connection for its life.
+SELECT set_config(%(setting)s, %(value)s, false);
+
+-- name: make_ledger
+-- Make the list of migrations; it exists before the first migration, so it cannot be one.
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    number     integer PRIMARY KEY,
+    name       text NOT NULL,
+    checksum   text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: lock_migrations
+-- Let one process migrate at a time; the lock ends with the connection.
+SELECT pg_advisory_lock(%(lock_id)s);
+
+-- name: list_migrations
+-- Which migrations ran here, and how they read then.
+SELECT number, checksum FROM schema_migrations;
+
+-- name: record_migration
+-- Note that a migration ran, in its own transaction.
+INSERT INTO schema_migrations (number, name, checksum) VALUES (%(number)s, %(name)s, %(checksum)s);
+
+-- name: let_app_read_ledger
+-- serve checks the schema's version in the restricted role.
+GRANT SELECT ON schema_migrations TO stet_app;

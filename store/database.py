@@ -1,0 +1,184 @@
+"""The pool, transactions, and the guard that keeps network calls out of them.
+
+Not here: statements (sql/queries) or which role owns the schema (store/migrate).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+import orjson
+import psycopg
+from psycopg import errors, sql
+from psycopg.types.json import set_json_dumps, set_json_loads
+from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+
+from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy, NetworkInTransaction
+from store.queries import Connection, query
+
+T = TypeVar("T")
+
+APP_ROLE = "stet_app"
+LOCK_TIMEOUT_MS = 1_500  # A click has 2.5 s in all: past this we can still say that nothing was decided.
+STATEMENT_TIMEOUT_MS = 20_000  # No statement of ours takes a second; one that does has met a fault.
+IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths of its rate.
+CONNECT_TIMEOUT_SECONDS = 5
+ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
+RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
+
+_SET_SESSION = query("set_session")
+
+_in_transaction: ContextVar[bool] = ContextVar("stet_in_transaction", default=False)
+
+# Class 08, 57P01..03: the server went away; 40001, 40P01: it asks to run the whole transaction again.
+_AGAIN = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.AdminShutdown,
+    errors.CrashShutdown,
+    errors.CannotConnectNow,
+)
+_BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
+
+set_json_dumps(orjson.dumps)
+set_json_loads(orjson.loads)
+
+
+def outside_transaction() -> None:
+    """Assert that no transaction is open here; every network call begins with this.
+
+    Raises:
+        NetworkInTransaction: a transaction of this task (or of the one that spawned it) is open.
+
+    """
+    if _in_transaction.get():
+        raise NetworkInTransaction("a network call may not be made inside a database transaction")
+
+
+class Database:
+    """A pool of connections that have taken the restricted role."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        role: str | None = APP_ROLE,
+        min_size: int = 1,
+        max_size: int = 10,
+        name: str = "stet",
+    ) -> None:
+        """Describe the pool; nothing connects before `open`."""
+        self._role = role
+        self._dsn = dsn
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            min_size=min_size,
+            max_size=max_size,
+            open=False,
+            timeout=ACQUIRE_TIMEOUT_SECONDS,
+            check=AsyncConnectionPool.check_connection,
+            configure=self._configure,
+            reconnect_timeout=30,
+            kwargs={"autocommit": True, "application_name": name, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
+        )
+
+    async def open(self) -> None:
+        """Start the pool in the background; the first connection may come later."""
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        """Give every connection back and close them."""
+        await self._pool.close(timeout=2)
+
+    async def _configure(self, conn: Connection) -> None:
+        for setting, value in (
+            ("lock_timeout", LOCK_TIMEOUT_MS),
+            ("statement_timeout", STATEMENT_TIMEOUT_MS),
+            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MS),
+            ("TimeZone", "UTC"),
+        ):
+            await _SET_SESSION.run(conn, {"setting": setting, "value": str(value)})
+        if self._role is not None:
+            await conn.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Lend a connection in autocommit: for one statement that is a whole by itself.
+
+        Raises:
+            DatabaseAway: none could be had in time, or it broke.
+            DatabaseBusy: a lock or statement timeout.
+
+        """
+        try:
+            async with self._pool.connection() as conn:
+                yield conn
+        except (PoolTimeout, TooManyRequests) as fault:
+            raise DatabaseAway("no database connection in time") from fault
+        except _BUSY as fault:
+            raise DatabaseBusy("the database took too long") from fault
+        except (psycopg.OperationalError, psycopg.InterfaceError) as fault:
+            raise DatabaseAway("the database connection broke") from fault
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Open a transaction; any exception undoes it, and network calls inside it are refused.
+
+        Raises:
+            DatabaseAway, DatabaseBusy: nothing was committed.
+            CommitUnknown: the connection broke while committing.
+
+        """
+        async with self.connection() as conn:
+            mark = _in_transaction.set(True)
+            try:
+                await conn.execute("BEGIN")
+                try:
+                    yield conn
+                except BaseException:
+                    await _roll_back(conn)
+                    raise
+                await _commit(conn)
+            finally:
+                _in_transaction.reset(mark)
+
+    async def retrying(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run `work` in a transaction, the whole again when the server asks for it or went away.
+
+        Raises:
+            CommitUnknown: never retried here; re-read by key.
+            DatabaseAway: still away after the last try.
+
+        """
+        for left in reversed(range(RETRIES)):
+            try:
+                async with self.transaction() as conn:
+                    return await work(conn)
+            except (CommitUnknown, DatabaseBusy):
+                raise
+            except (*_AGAIN, DatabaseAway):
+                if left == 0:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
+
+
+async def _roll_back(conn: Connection) -> None:
+    # A cancelled task leaves its statement running; a broken connection has nothing left to undo. The pool
+    # throws away whatever is not idle when it comes back.
+    if conn.closed or conn.broken:
+        return
+    try:
+        await asyncio.shield(conn.rollback())
+    except psycopg.Error:
+        await conn.close()
+
+
+async def _commit(conn: Connection) -> None:
+    try:
+        await conn.execute("COMMIT")
+    except _AGAIN:
+        raise
+    except (psycopg.OperationalError, psycopg.InterfaceError) as fault:
+        raise CommitUnknown("the connection broke while committing") from fault

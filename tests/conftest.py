@@ -1,0 +1,124 @@
+"""One real database a test run, emptied between tests; a clone of it for races and crashes.
+
+Not here: rows in any state and age (tests/makers) or stand-ins (bot/demo).
+"""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from store import embedded
+from store.database import Database
+from store.ids import new_id
+from store.migrate import migrate
+
+TEMPLATE = "stet_template"
+
+
+def _named(dsn: str, name: str) -> str:
+    """The same server, another database."""
+    if "://" in dsn:
+        parts = urlsplit(dsn)
+        return urlunsplit(parts._replace(path=f"/{name}"))
+    return psycopg.conninfo.make_conninfo(dsn, dbname=name)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """A server to make databases on: TEST_DATABASE_URL, else an embedded one that forgets."""
+    given = os.environ.get("TEST_DATABASE_URL")
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="stet-pg-") as folder, embedded.server(Path(folder), durable=False) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def template(server: str) -> Iterator[str]:
+    """A migrated, empty database that is only ever cloned."""
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(TEMPLATE)))
+        conn.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    migrate(_named(server, TEMPLATE))
+    yield TEMPLATE
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(TEMPLATE)))
+
+
+def _clone(server: str, template: str) -> str:
+    name = f"stet_test_{new_id().hex}"
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        )
+    return name
+
+
+def _drop(server: str, name: str) -> None:
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def shared_dsn(server: str, template: str) -> Iterator[str]:
+    """The database that most tests share, one after the other."""
+    name = _clone(server, template)
+    yield _named(server, name)
+    _drop(server, name)
+
+
+@pytest.fixture
+def dsn(shared_dsn: str) -> Iterator[str]:
+    """The shared database, emptied after the test."""
+    yield shared_dsn
+    empty(shared_dsn)
+
+
+@pytest.fixture
+def own_dsn(server: str, template: str) -> Iterator[str]:
+    """A database of this test alone: for several processes, kills and migrations."""
+    name = _clone(server, template)
+    yield _named(server, name)
+    _drop(server, name)
+
+
+@pytest.fixture
+async def db(dsn: str) -> AsyncIterator[Database]:
+    """A pool on the shared database, in the restricted role."""
+    database = Database(dsn)
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def own_db(own_dsn: str) -> AsyncIterator[Database]:
+    """A pool on this test's own database."""
+    database = Database(own_dsn)
+    await database.open()
+    yield database
+    await database.close()
+
+
+def empty(dsn: str) -> None:
+    """Delete every row but the migrations' own, as the owner, stepping past the record's triggers."""
+    with psycopg.connect(dsn) as conn:
+        kept = {"schema_migrations", "state_moves", "kill_switch"}
+        rows = conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        tables = [name for (name,) in rows if name not in kept]
+        guarded = ("audit_log", "audit_details", "audit_roots")
+        for name in guarded:
+            conn.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(sql.Identifier(name)))
+        for name in tables:
+            conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
+        for name in guarded:
+            conn.execute(sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER ALL").format(sql.Identifier(name)))
+        conn.execute("DELETE FROM kill_switch WHERE scope <> 'all'")
+        conn.execute("UPDATE kill_switch SET open = true")
