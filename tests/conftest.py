@@ -18,7 +18,7 @@ from store.database import Database
 from store.ids import new_id
 from store.migrate import migrate
 
-TEMPLATE = "stet_template"
+TEMPLATE = f"stet_template_{os.getpid()}"  # Several runs may share one server.
 
 
 def _named(dsn: str, name: str) -> str:
