@@ -1,0 +1,100 @@
+"""Every number that bounds or paces the bot, each with its argument.
+Not here: what a kind's policy may set for itself (kinds), and what a wire contract fixes (bot/contracts).
+"""
+
+from typing import Final
+
+# Events
+MAX_EVENT_BYTES: Final = 256 * 1024  # SPEC section 3; a long mail with its thread is a tenth of it.
+SIGNATURE_WINDOW_SECONDS: Final = 5 * 60  # Standard Webhooks' own tolerance, either side of our clock.
+MAX_SIGNATURES: Final = 10  # Rotation needs two; each costs one comparison a secret.
+MAX_INTAKE_WAITING: Final = (
+    2000  # Some 0.3 s of work at the rate we hope for; more would wait past n8n's patience.
+)
+INTAKE_BATCH: Final = (
+    100  # One transaction's worth: groups arrivals without making the first wait for the last.
+)
+OVERLOAD_RETRY_AFTER_SECONDS: Final = (
+    2  # The queue above drains in less; n8n waits 5 s at most and ignores it.
+)
+UNAVAILABLE_RETRY_AFTER_SECONDS: Final = (
+    5  # A database fail-over takes a few seconds; n8n's longest wait is 5 s.
+)
+
+# Drafting
+LEASE_SECONDS: Final = 60  # Three renewals may be missed before another worker takes over.
+RENEW_SECONDS: Final = 20  # A third of the lease.
+PROCESSING_SECONDS: Final = (
+    30 * 60
+)  # All tries and repairs of one claim; past it the owner itself is the fault.
+TAKEOVERS_ALERT: Final = 3  # Twice can be deploys in a row; three times somebody should look.
+TAKEOVERS_FAIL: Final = 5  # Whatever kills its worker five times will kill the sixth.
+DRAFT_BACKOFF_SECONDS: Final = (
+    60,
+    300,
+    900,
+    3600,
+)  # SPEC section 4: 1, 5, 15, 60 min bridge an outage of 80 min.
+MAX_REPAIRS: Final = (
+    2  # A model that misses three times with its fault shown will miss a fourth (SPEC section 6).
+)
+MODEL_TIMEOUT_SECONDS: Final = 60  # Default of a kind: a long reasoning answer fits, a hung one is noticed.
+MAX_MODEL_TIMEOUT_SECONDS: Final = 600  # Two tries and two repairs stay within PROCESSING_SECONDS.
+MODEL_MAX_TOKENS: Final = (
+    4000  # Default of a kind: a long mail and some reasoning; truncation counts as a fault.
+)
+REDRAFTS: Final = 3  # Default of a kind: whoever asks a fourth time is quicker writing it.
+MAX_REDRAFTS: Final = 20  # Each costs tokens, and a card with twenty revisions is read by nobody.
+REDRAFT_SECONDS: Final = 10 * 60  # SPEC section 4; people wait in front of it.
+MAX_MODEL_WORKERS: Final = 8  # Calls at once a process: far under the rate limits of small accounts.
+
+# Effects
+EFFECT_LEASE_EXTRA_SECONDS: Final = (
+    30  # On top of the timeout: connect, commit and a slow answer's recording.
+)
+EFFECT_TIMEOUT_SECONDS: Final = 10  # Default of a kind (SPEC section 7).
+MAX_EFFECT_TIMEOUT_SECONDS: Final = (
+    300  # n8n's own default timeout; a lease longer than that hides dead owners.
+)
+EFFECT_ATTEMPTS: Final = 5  # Default of a kind (SPEC section 7).
+MAX_EFFECT_ATTEMPTS: Final = 20  # At the longest backoff that is most of a day.
+EFFECT_BACKOFF_SECONDS: Final = (2, 10, 60, 300, 900, 3600)  # Quick first, for blips; the last one repeats.
+RETRY_AFTER_FLOOR_SECONDS: Final = 1  # A provider that says 0 would be hammered.
+RETRY_AFTER_CAP_SECONDS: Final = 3600  # A provider that says a week would freeze an approved effect unseen.
+SETTLE_SECONDS: Final = (
+    60  # Default of a kind: providers show what they took within a minute (SPEC section 7).
+)
+MAX_SETTLE_SECONDS: Final = 24 * 3600  # Longer, and a person knows better than any look-up.
+RESUME_DELAY_SECONDS: Final = (
+    2  # n8n answers 409 until its Wait node is reached, after our answer (SPEC section 3).
+)
+CLAIM_BATCH: Final = 100  # Effects a claim: amortises the statement; all of them start within a lease.
+STOP_GRACE_SECONDS: Final = 8  # SPEC section 4; Docker kills after 10 s.
+
+# Clicks and cards
+CLICK_BUDGET_SECONDS: Final = 2.5  # Slack waits 3 s; half a second is left for the way.
+CLICK_LOCK_TIMEOUT_MS: Final = 1500  # Leaves a second of the budget to say that nothing was decided.
+PEOPLE_MAX_AGE_SECONDS: Final = 60  # SPEC section 8: older facts about a person decide nothing.
+MAX_OPEN_CARDS: Final = 30  # Default of a kind: more than a channel's people can read in a day.
+TOKEN_BYTES: Final = 32  # 256 bits (SPEC section 8).
+
+# Clock
+EXPIRY_SWEEP_SECONDS: Final = (
+    30  # Clock-driven changes must show within 60 s (SPEC section 9): twice in that time.
+)
+POLL_SECONDS: Final = (
+    2  # The net under NOTIFY: what a lost wake-up may cost, at idle a query every two seconds.
+)
+EXPIRES_AFTER_SECONDS: Final = 48 * 3600  # Default of a kind: over a weekend's first day (SPEC section 7).
+FRESH_FOR_SECONDS: Final = (
+    24 * 3600
+)  # Default of a kind: yesterday's approval may not fit today (SPEC section 7).
+MAX_DURATION_SECONDS: Final = (
+    10 * 365 * 86400
+)  # Ten years: a typing error beyond it, and an interval still fits.
+
+# Keeping
+RETENTION_SECONDS: Final = 365 * 86400  # Content is kept a year: longer than most disputes last.
+LEAST_RETENTION_SECONDS: Final = (
+    86400  # Under a day, a draft could lose its text while people still talk of it.
+)
