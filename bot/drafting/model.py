@@ -1,0 +1,285 @@
+"""The model asked: one draft, with the tries of the matrix and at most two repairs; the only user of openai.
+Not here: what is said (prompt), how it is read (reply, extract, check), leases and storage (bot/flow/draft).
+
+Plain asyncio: the caller may renew a lease beside it, and may cancel it at any point (SIGTERM).
+"""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import openai
+
+from bot.drafting.check import Judge, check_output, no_judge
+from bot.drafting.extract import visible_text
+from bot.drafting.faults import (
+    DraftFault,
+    Misconfigured,
+    NotDelivered,
+    NotJson,
+    ProviderFault,
+    SoftFailure,
+    Spent,
+    TimedOut,
+    WrongJson,
+    fault_of_status,
+    names_response_format,
+    read_retry_after,
+)
+from bot.drafting.prompt import (
+    Message,
+    Redraft,
+    first_messages,
+    prompt_version,
+    repair_messages,
+    response_format,
+)
+from bot.drafting.reply import Reply, read_reply, take_object
+from store.database import outside_transaction
+
+PROVIDER: Final = "openai-compatible"  # the provider class that the record names
+MAX_REPAIRS: Final = 2  # SPEC 6
+
+# Tries inside one turn; every class not named here is tried once, the run waits for its next attempt instead.
+TRIES: Final[Mapping[type[DraftFault], int]] = {NotDelivered: 3, ProviderFault: 3, TimedOut: 2}
+BACKOFF_SECONDS: Final = (
+    0.5,
+    2.0,
+)  # before the second and third try: a restart of the endpoint is over by then
+MAX_TRIES: Final = len(BACKOFF_SECONDS) + 1
+CONNECT_SECONDS: Final = 5.0  # of the timeout; a connection not made by then was not delivered
+
+_REPAIRABLE: Final = (NotJson, WrongJson, SoftFailure)
+# By name: the HTTP library under openai is its own affair, and only these say that nothing left us.
+_NOTHING_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+_OPENAI_HOST: Final = "api.openai.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Any OpenAI-compatible endpoint; `model` is used where a kind names none."""
+
+    api_key: str = field(repr=False)
+    base_url: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Time and chance, replaceable: how to wait, a number in [0, 1) for jitter, the Unix time in seconds."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+    now: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one draft needs; `timeout_seconds` is the total deadline of a single request."""
+
+    kind: str
+    prompt: str = field(repr=False)
+    output: Mapping[str, Any] = field(repr=False)
+    payload: Mapping[str, Any] = field(repr=False)
+    timeout_seconds: float
+    max_tokens: int
+    model: str | None = None
+    judge: Judge = no_judge
+    redraft: Redraft | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A draft that passed. Tokens are counted over all turns; `model` is what the endpoint says it was."""
+
+    output: dict[str, Any] = field(repr=False)
+    model: str
+    fingerprint: str | None
+    prompt_version: str
+    prompt_tokens: int
+    completion_tokens: int
+    turns: int
+    requests: int
+    warnings: tuple[str, ...] = ()
+    provider: str = PROVIDER
+
+
+@dataclass(slots=True)
+class _Count:
+    """The running cost of one `ask`."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    turns: int = 0
+    requests: int = 0
+
+    def add(self, reply: Reply) -> None:
+        self.prompt_tokens += reply.prompt_tokens
+        self.completion_tokens += reply.completion_tokens
+
+    def spent(self) -> Spent:
+        return Spent(self.prompt_tokens, self.completion_tokens, self.turns, self.requests)
+
+
+def longest_wait_seconds(timeout_seconds: float) -> float:
+    """The published bound: no `ask` takes longer than this, whatever the endpoint does.
+
+    Every turn may need all tries, and one request of the whole `ask` may be repeated without response_format.
+    """
+    one_turn = MAX_TRIES * timeout_seconds + sum(BACKOFF_SECONDS)
+    return (1 + MAX_REPAIRS) * one_turn + timeout_seconds
+
+
+class ModelClient:
+    """Asks one endpoint. Holds a connection pool: close it with `aclose`, or use it as `async with`."""
+
+    def __init__(self, endpoint: Endpoint, *, pace: Pace | None = None) -> None:
+        self._endpoint = endpoint
+        self._pace = pace or Pace()
+        self._without_format: set[str] = set()
+        host = urlsplit(endpoint.base_url).hostname
+        # OpenAI's newer models refuse max_tokens; compatible servers know nothing else.
+        self._limit_name = "max_completion_tokens" if host == _OPENAI_HOST else "max_tokens"
+        # Its debug lines hold whole requests; event content is in no log of ours (SPEC 11).
+        logging.getLogger("openai").setLevel(logging.WARNING)
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.api_key,
+            base_url=endpoint.base_url,
+            max_retries=0,  # one matrix, no stacked retries
+            # A redirect would carry the key and the event to another host.
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def ask(self, request: Ask) -> Answer:
+        """Make one draft: ask, extract, check, and repair at most twice.
+
+        Raises:
+            DraftFault: the row of the matrix that ended it; `spent` holds what it has cost.
+            NetworkInTransaction: a database transaction is open here.
+
+        """
+        outside_transaction()
+        count = _Count()
+        try:
+            return await self._converse(request, count)
+        except DraftFault as fault:
+            fault.spent = count.spent()
+            raise
+
+    async def _converse(self, request: Ask, count: _Count) -> Answer:
+        first = first_messages(request.prompt, request.output, request.payload, redraft=request.redraft)
+        messages = first
+        while True:
+            count.turns += 1
+            reply = await self._send_with_tries(request, messages, count)
+            try:
+                output = take_object(reply)
+                warnings = check_output(output, request.output, request.judge)
+            except _REPAIRABLE as fault:
+                if count.turns > MAX_REPAIRS:
+                    raise
+                # Only the last refused answer is shown: the conversation stays as short as the first repair.
+                messages = [*first, *repair_messages(visible_text(reply.text), fault.hints)]
+                continue
+            return Answer(
+                output=output,
+                model=reply.model or request.model or self._endpoint.model,
+                fingerprint=reply.fingerprint,
+                prompt_version=prompt_version(request.prompt),
+                prompt_tokens=count.prompt_tokens,
+                completion_tokens=count.completion_tokens,
+                turns=count.turns,
+                requests=count.requests,
+                warnings=warnings,
+            )
+
+    async def _send_with_tries(self, request: Ask, messages: list[Message], count: _Count) -> Reply:
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                reply = await self._send_or_without_format(request, messages, count)
+            except DraftFault as fault:
+                if tried >= TRIES.get(type(fault), 1):
+                    raise
+            else:
+                count.add(reply)
+                return reply
+            # Between half and all of it, so that many runs do not come back at the same moment.
+            await self._pace.sleep(BACKOFF_SECONDS[tried - 1] * (0.5 + self._pace.chance() / 2))
+
+    async def _send_or_without_format(self, request: Ask, messages: list[Message], count: _Count) -> Reply:
+        model = request.model or self._endpoint.model
+        asks_format = model not in self._without_format
+        raw, refused_format = await self._send(request, messages, count, with_format=asks_format)
+        if refused_format:
+            self._without_format.add(model)
+            try:
+                raw, _ = await self._send(request, messages, count, with_format=False)
+            except Misconfigured:
+                # Refused all the same: the format was not what it minded.
+                self._without_format.discard(model)
+                raise
+        return read_reply(raw)
+
+    async def _send(
+        self, request: Ask, messages: list[Message], count: _Count, *, with_format: bool
+    ) -> tuple[bytes, bool]:
+        """Send one request; the body of a 2xx, or True if our response_format was what it refused."""
+        body: dict[str, Any] = {
+            "model": request.model or self._endpoint.model,
+            "messages": messages,
+            self._limit_name: request.max_tokens,
+        }
+        if with_format:
+            body["response_format"] = response_format(request.kind, request.output)
+        count.requests += 1
+        try:
+            return await self._post(body, request.timeout_seconds), False
+        except openai.APIStatusError as error:
+            if with_format and names_response_format(error.status_code, error.response.text):
+                return b"", True
+            # Without the cause: its text quotes the endpoint, which may quote us.
+            raise self._fault_of(error) from None
+        except (TimeoutError, openai.APIConnectionError) as error:
+            raise _fault_of_connection(error) from error.__cause__
+
+    async def _post(self, body: Mapping[str, Any], timeout_seconds: float) -> bytes:
+        # The client's own timeout is one a read, so a dripping answer would never end: ours is the total.
+        async with asyncio.timeout(timeout_seconds):
+            response = await self._client.chat.completions.with_raw_response.create(
+                **body, timeout=openai.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
+            )
+        return bytes(response.content)
+
+    def _fault_of(self, error: openai.APIStatusError) -> DraftFault:
+        wait = read_retry_after(error.response.headers.get("retry-after"), now=self._pace.now())
+        try:
+            parsed = json.loads(error.response.content)
+        except (ValueError, RecursionError):
+            parsed = None
+        return fault_of_status(error.status_code, parsed, retry_after_seconds=wait)
+
+
+def _fault_of_connection(error: Exception) -> DraftFault:
+    if type(error.__cause__).__name__ in _NOTHING_LEFT:
+        return NotDelivered("connection_failed")
+    if isinstance(error, TimeoutError | openai.APITimeoutError):
+        return TimedOut("deadline")
+    return ProviderFault("connection_cut")
