@@ -46,7 +46,7 @@ SETTINGS = (
     "log_error_verbosity=terse",  # A DETAIL line would quote the row.
     "log_min_error_statement=panic",  # A failed statement may hold an event's words.
 )
-NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+NOT_DURABLE = ("fsync=off", "full_page_writes=off")  # A killed server still keeps what was committed.
 # Everything is passed as an argument, so that no path is ever read as shell.
 LAUNCH = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
 
@@ -88,6 +88,12 @@ class Embedded:
             ) from refused
         self._share = share
         return dsn
+
+    def leave(self) -> None:
+        """Leave without stopping: the server waits for whoever comes next."""
+        if self._share is not None:
+            self._share.close()
+            self._share = None
 
     def stop(self) -> None:
         """Leave; the last one to leave stops the server. Raises EmbeddedError if it does not stop."""
@@ -192,12 +198,14 @@ def _ask(dsn: str) -> _Answer:
 
 def _launch(place: Place, command: list[str], life: IO[str]) -> None:
     """Start the server with the lock in its hands: it is held as long as any process of the server lives."""
+    # We hold the lock, so no server runs here, whoever has a process id that it left behind.
     pid_file = place.data / "postmaster.pid"
     if pid_file.exists():
-        # We hold the lock, so whoever has that process id now is not our server. The other lines stay: from
-        # them the server itself finds out if shared memory is still in use.
+        # The other lines stay: from them the server finds out if shared memory is still in use.
         _, _, others = pid_file.read_text("utf-8").partition("\n")
         pid_file.write_text(f"{NO_SUCH_PID}\n{others}", "utf-8")
+    for leftover in socket_folder(place).glob(".s.PGSQL.*"):
+        leftover.unlink()
     place.owner.run(["sh", "-c", LAUNCH, "sh", str(place.journal), *command], pass_fds=(life.fileno(),))
 
 
@@ -220,10 +228,19 @@ def _end_server(place: Place, programs: Programs, life: IO[str]) -> None:
         time.sleep(RETRY_SECONDS)
 
 
+def _start_alone(data_dir: Path) -> str:
+    embedded = Embedded(data_dir)
+    dsn = embedded.start()
+    embedded.leave()
+    return dsn
+
+
 def _end_unused(data_dir: Path) -> str:
     with _turn(data_dir), _open_lock(data_dir / "postgres.users") as share:
         if not _take(share):
-            return "in use: stop every serve on this folder first, the last one stops the server"
+            raise EmbeddedError(
+                "in use: stop every serve on this folder first, the last one stops the server"
+            )
         _shut_down(settle_place(data_dir))
         return "stopped"
 
@@ -236,7 +253,7 @@ def _tell(data_dir: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """`python -m store.embedded start|stop|status DIR`: a server without a bot, for looking into its data."""
-    actions = {"start": lambda folder: Embedded(folder).start(), "stop": _end_unused, "status": _tell}
+    actions = {"start": _start_alone, "stop": _end_unused, "status": _tell}
     match arguments:
         case [("start" | "stop" | "status") as action, folder] if action == "start" or Path(folder).is_dir():
             try:
