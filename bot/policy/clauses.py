@@ -5,6 +5,7 @@ Not here: the kind itself and reading the file (kinds), and what rules make of a
 import functools
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
 import re2
@@ -23,6 +24,7 @@ from bot.contracts.fields import wrong_url
 from bot.policy import limits
 
 EFFECT_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
+MISSING: Final = object()  # what a path gives that leads nowhere
 FROM_SNAPSHOT: Final = {"from_snapshot": True}  # the context in which seconds are read back as numbers
 
 _DURATION: Final = re.compile(r"([0-9]{1,12})([smhd])")
@@ -32,6 +34,7 @@ _SLACK_CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,30}")
 _PATH: Final = re.compile(r"(?:output|payload)(?:\.[^.\s]{1,100}){1,20}")
 _PAYLOAD_PATH: Final = re.compile(r"payload(?:\.[^.\s]{1,100}){1,20}")
 _RESPONSE_PATH: Final = re.compile(r"[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}")
+_INDEX: Final = re.compile(r"[0-9]{1,9}")
 _MAX_PATTERN_CHARACTERS: Final = 1000  # Longer ones are lists, which `in` says better.
 
 
@@ -100,9 +103,7 @@ def _url(value: object) -> object:
 
 Duration = Annotated[int, BeforeValidator(_duration)]
 Url = Annotated[str, BeforeValidator(_url)]
-ReviewerId = Annotated[
-    str, _matching(_SLACK_REVIEWER, "must be a Slack user id (U… or W…) or user group id (S…)")
-]
+ReviewerId = Annotated[str, _matching(_SLACK_REVIEWER, "must be a Slack user (U…, W…) or user group id (S…)")]
 ChannelId = Annotated[
     str, _matching(_SLACK_CHANNEL, "must be a Slack channel id (C… or G…), not a channel's name")
 ]
@@ -125,7 +126,7 @@ class Clause(BaseModel):
 
 
 class EffectPolicy(Clause):
-    """What happens on approval, and where to. Times are in seconds; `recipient` is a path into the payload."""
+    """What happens on approval, and where to. Times are in seconds; `recipient` is a payload path."""
 
     type: StrictStr
     target: StrictStr = ""
@@ -186,6 +187,19 @@ class Retention(Clause):
     )
 
 
+def read_path(document: Mapping[str, Any], path: str) -> object:
+    """Follow a dotted path; a number steps into a list. `MISSING` where it leads nowhere."""
+    here: object = document
+    for step in path.split("."):
+        if isinstance(here, Mapping):
+            here = here.get(step, MISSING)
+        elif isinstance(here, list) and _INDEX.fullmatch(step) and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return MISSING
+    return here
+
+
 def is_number(value: object) -> bool:
     """Tell a usable number: not a boolean, not NaN, not infinite."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -201,7 +215,7 @@ def _wrong_rule_value(op: str, value: object) -> str | None:
         return None if fits else "value must be a list of texts, numbers, true or false for op in"
     if op == "matches":
         return _wrong_pattern(value)
-    return None if value in {None, True} else "op present takes no value"
+    return None if value is None or value is True else "op present takes no value"
 
 
 def _wrong_pattern(value: object) -> str | None:

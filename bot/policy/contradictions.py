@@ -1,0 +1,106 @@
+"""What the keys of a kind must be to each other: every pair that is fine alone and wrong together.
+Not here: what one key may be (terms, clauses), and the wording around the findings (kinds).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from bot.contracts.fields import wrong_url
+from bot.policy.clauses import EffectPolicy, is_channel_or_user
+from bot.policy.terms import Kind
+
+Finding = tuple[str, str]  # the key, and a sentence that says how to mend it
+
+EFFECT_ID_PLACEHOLDER: Final = "{effect_id}"
+_MAIL_FIELDS: Final = ("subject", "body")  # what smtp takes from the output (SPEC section 7)
+
+
+def find_contradictions(kind: Kind, effect_types: frozenset[str]) -> Iterator[Finding]:
+    """Yield every contradiction within a kind whose keys are each valid."""
+    yield from _among_people(kind)
+    yield from _among_draft(kind)
+    if kind.effect.type not in effect_types:
+        yield "effect.type", f"must be one of {', '.join(sorted(effect_types))}"
+        return
+    match kind.effect.type:
+        case "http":
+            yield from _in_http(kind.effect)
+        case "smtp":
+            yield from _in_smtp(kind)
+        case "slack_message":
+            yield from _in_slack_message(kind.effect)
+
+
+def _among_people(kind: Kind) -> Iterator[Finding]:
+    deciders = set(kind.reviewers)
+    if kind.regulated and not kind.qualified:
+        yield "qualified", "must name who may decide, since the kind is regulated: an empty list means nobody"
+        return
+    if kind.regulated and not _has_group(kind.reviewers) and not _has_group(kind.qualified):
+        deciders &= set(kind.qualified)
+    if not _has_group(deciders) and kind.quorum > len(deciders):
+        yield "quorum", f"is {kind.quorum}, but only {len(deciders)} may decide: list more people or lower it"
+    if kind.cancel_window_seconds is not None and kind.gate != "delayed":
+        yield "cancel_window", 'belongs to gate = "delayed": remove it'
+
+
+def _among_draft(kind: Kind) -> Iterator[Finding]:
+    if kind.output is None:
+        if kind.prompt is not None:
+            yield "output", "is required with prompt: give the JSON Schema of the draft"
+        return
+    for name in kind.editable or ():
+        if not _may_have(kind, name):
+            yield "editable", f'names "{name}", which is not among the properties of output'
+    paths = [(f"rules[{index}].path", rule.path) for index, rule in enumerate(kind.rules)]
+    paths += [("record_fields", path) for path in kind.record_fields]
+    for key, path in paths:
+        place, name = path.split(".")[:2]
+        if place == "output" and not _may_have(kind, name):
+            yield key, f'is "{path}", but "{name}" is not among the properties of output'
+
+
+def _in_http(effect: EffectPolicy) -> Iterator[Finding]:
+    if not effect.target:
+        yield "effect.target", "is required for http: the URL to POST to"
+    elif message := wrong_url(effect.target):
+        yield "effect.target", message
+    if effect.lookup is None:
+        return
+    if effect.lookup.count(EFFECT_ID_PLACEHOLDER) != 1:
+        yield "effect.lookup", f"must hold {EFFECT_ID_PLACEHOLDER} once: the id that is looked for"
+    elif message := wrong_url(effect.lookup.replace(EFFECT_ID_PLACEHOLDER, "id")):
+        yield "effect.lookup", message
+
+
+def _in_smtp(kind: Kind) -> Iterator[Finding]:
+    if kind.effect.recipient is None:
+        yield "effect.recipient", 'is required for smtp: a path into the payload, like "payload.to"'
+    if kind.effect.idempotent:
+        yield "effect.idempotent", "cannot be true for smtp: mail servers do not recognise a repeated mail"
+    for name in _MAIL_FIELDS:
+        if kind.output is not None and not _may_have(kind, name):
+            yield "output", f'must have the property "{name}": smtp sends it'
+    yield from _without_answers(kind.effect)
+
+
+def _in_slack_message(effect: EffectPolicy) -> Iterator[Finding]:
+    if effect.recipient is None and not is_channel_or_user(effect.target):
+        yield "effect.target", "must be a Slack channel or user id, unless recipient is a path to one"
+    yield from _without_answers(effect)
+
+
+def _without_answers(effect: EffectPolicy) -> Iterator[Finding]:
+    for name, value in (("lookup", effect.lookup), ("response_id", effect.response_id)):
+        if value is not None:
+            yield f"effect.{name}", f"belongs to http: remove it for {effect.type}"
+
+
+def _has_group(entries: tuple[str, ...] | set[str]) -> bool:
+    return any(entry.startswith("S") for entry in entries)
+
+
+def _may_have(kind: Kind, name: str) -> bool:
+    """Tell whether a draft can have this field; a schema that lists no properties may have any."""
+    properties = (kind.output or {}).get("properties")
+    return not isinstance(properties, dict) or name in properties

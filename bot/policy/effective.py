@@ -1,0 +1,84 @@
+"""The effective policy of a kind in words: what `python -m bot policy check FILE` prints.
+Not here: finding faults (kinds) and printing (bot/__main__).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from bot.policy.clauses import EffectPolicy, Rule, write_duration
+from bot.policy.terms import Kind
+
+
+def describe(kind: Kind) -> str:
+    """Say in some lines what holds for a kind, defaults included."""
+    lines = [kind.name, *(f"  {label:<15}{text}" for label, text in _lines(kind))]
+    return "\n".join(lines)
+
+
+def _lines(kind: Kind) -> Iterator[tuple[str, str]]:
+    yield "gate", kind.gate
+    yield "sources", _list(kind.sources)
+    yield "channel", f"{kind.channel}, at most {kind.max_open_cards} open cards"
+    yield "reviewers", f"{_list(kind.reviewers)}; {kind.quorum} must approve"
+    yield "duties", _duties(kind)
+    yield "confirm", kind.confirm
+    yield "expires after", f"{write_duration(kind.expires_after_seconds)}; {_reminders(kind)}"
+    yield "fresh for", write_duration(kind.fresh_for_seconds)
+    yield "draft", _drafting(kind)
+    yield "editable", "every field of the draft" if kind.editable is None else _list(kind.editable)
+    yield "effect", _effect(kind.effect)
+    yield "on the record", _list(kind.record_fields, nothing="keys and hashes only")
+    yield "record links", _list(kind.record_hosts)
+    yield "kept for", _kept(kind)
+    for rule in kind.rules:
+        yield f"rule ({rule.level})", _rule(rule)
+
+
+def _duties(kind: Kind) -> str:
+    separate = "requester and last editor may not approve" if kind.separate_duties else "not separated"
+    return f"{separate}; regulated: only {_list(kind.qualified)}" if kind.regulated else separate
+
+
+def _reminders(kind: Kind) -> str:
+    after = _list([write_duration(seconds) for seconds in kind.remind_after_seconds], nothing="no reminders")
+    reminders = f"reminders after {after}" if kind.remind_after_seconds else after
+    return f"{reminders}, escalates to {kind.escalate_to}" if kind.escalate_to else reminders
+
+
+def _drafting(kind: Kind) -> str:
+    if not kind.drafts_here:
+        return "made upstream: every event must bring one"
+    budget = f"{kind.daily_tokens} tokens a day" if kind.daily_tokens else "no daily limit of its own"
+    return (
+        f"by {kind.model or 'the model of OPENAI_MODEL'}, prompt {str(kind.prompt_version)[:12]}, "
+        f"within {write_duration(kind.timeout_seconds)}, at most {kind.max_tokens} tokens, {budget}, "
+        f"{kind.redrafts} redrafts"
+    )
+
+
+def _effect(effect: EffectPolicy) -> str:
+    parts = [effect.type]
+    if effect.target:
+        parts.append(f"to {effect.target}")
+    parts.append(f"recipient from {effect.recipient}" if effect.recipient else "no recipient")
+    parts.append(f"within {write_duration(effect.timeout_seconds)}, {effect.attempts} attempts")
+    parts.append("target deduplicates" if effect.idempotent else "never repeated when unclear")
+    if effect.lookup:
+        parts.append(f"looked up at {effect.lookup} after {write_duration(effect.settle_seconds)}")
+    return ", ".join(parts)
+
+
+def _kept(kind: Kind) -> str:
+    kept = kind.retention
+    return (
+        f"events {write_duration(kept.runs_seconds)}, drafts {write_duration(kept.drafts_seconds)}, "
+        f"effects {write_duration(kept.effects_seconds)}, record {write_duration(kept.audit_details_seconds)}"
+    )
+
+
+def _rule(rule: Rule) -> str:
+    value = "" if rule.op == "present" else f" {rule.value!r}"
+    return f"{rule.path} {rule.op}{value}: {rule.message}"
+
+
+def _list(items: Sequence[str], *, nothing: str = "none") -> str:
+    return ", ".join(items) or nothing

@@ -1,0 +1,57 @@
+"""Who an effect goes to: read from the payload by the policy's path, and exactly one plain address.
+Not here: which hosts may be reached (bot/connectors/reach). Model output is never asked.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot.policy.clauses import MISSING, EffectPolicy, is_channel_or_user, read_path
+
+_MAX_ADDRESS_CHARACTERS: Final = 254  # RFC 5321, section 4.5.3.1.3, without its angle brackets
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+# Dot-atom and host names only (RFC 5321, section 4.1.2): no quotes, comments, lists, routes or display names.
+_ADDRESS: Final = re.compile(
+    rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*\.[A-Za-z][A-Za-z0-9-]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRecipient:
+    """There is no usable recipient; `message` says why without quoting it, `field` is the path into the event."""
+
+    field: str
+    message: str
+
+
+def find_recipient(effect: EffectPolicy, payload: Mapping[str, Any]) -> str | WrongRecipient | None:
+    """Give the one address an effect goes to; None if the kind has no `recipient`."""
+    if effect.recipient is None:
+        return None
+    value = read_path({"payload": payload}, effect.recipient)
+    if value is MISSING or value is None:
+        return WrongRecipient(effect.recipient, "is required: the kind sends to the address found here")
+    if message := _wrong_address(effect.type, value):
+        return WrongRecipient(effect.recipient, message)
+    return str(value)
+
+
+def _wrong_address(effect_type: str, value: object) -> str | None:
+    if not isinstance(value, str):
+        return "must be text: one plain address"
+    if effect_type == "slack_message":
+        return None if is_channel_or_user(value) else "must be one Slack channel or user id"
+    return None if is_plain_address(value) else _ADDRESS_SENTENCE
+
+
+_ADDRESS_SENTENCE: Final = (
+    "must be exactly one plain mail address like amy@example.com: no name, no list, ASCII only "
+    "(an international domain in its xn-- form)"
+)
+
+
+def is_plain_address(text: str) -> bool:
+    """Tell one bare ASCII mail address from everything that looks like it."""
+    return len(text) <= _MAX_ADDRESS_CHARACTERS and _ADDRESS.fullmatch(text) is not None

@@ -1,0 +1,99 @@
+"""Deterministic checks on a draft: a kind's rules, and text that no connector could send.
+Not here: the JSON Schema check (bot/drafting/check) and what follows from a finding (bot/gates, bot/flow).
+
+What a level means: a `hard` rule must hold, or the draft is as wrong as one that breaks the schema; a `warn` rule
+fires when it holds, and its message is shown; an `allow` rule must hold before anything leaves without a person.
+NaN, missing values and values of another type never pass: hard and allow do not hold, a warning on `min` or
+`max` fires.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot.contracts.fields import FieldError
+from bot.contracts.strict_json import find_faults
+from bot.policy.clauses import MISSING, Rule, compile_pattern, is_number, read_path
+
+HEADER_FIELDS: Final = frozenset({"subject"})  # what becomes a mail header, here or behind an http target
+_BREAKS: Final = re.compile(
+    r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]"
+)  # ends a header line somewhere, or is NUL
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule that spoke: where, and the policy's own words about it."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVerdict:
+    """What all rules of a kind make of a draft. `allowed` needs at least one `allow` rule, and all to hold."""
+
+    broken: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+    allowed: bool
+
+
+def check_rules(
+    rules: Iterable[Rule], *, output: Mapping[str, Any], payload: Mapping[str, Any]
+) -> RuleVerdict:
+    """Run every rule over a draft's output and its event's payload."""
+    document = {"output": output, "payload": payload}
+    broken, warnings, allows = [], [], []
+    for rule in rules:
+        value = read_path(document, rule.path)
+        match rule.level:
+            case "hard" if not _holds(rule, value):
+                broken.append(Finding(rule.path, rule.message))
+            case "warn" if _warns(rule, value):
+                warnings.append(Finding(rule.path, rule.message))
+            case "allow":
+                allows.append(_holds(rule, value))
+    return RuleVerdict(tuple(broken), tuple(warnings), bool(allows) and all(allows))
+
+
+def find_unsendable(output: Mapping[str, Any]) -> tuple[FieldError, ...]:
+    """List what a connector could not send as it stands: line breaks in headers, NUL, integers that lose digits.
+
+    Found when a draft is validated, so that no reviewer sees a draft that cannot leave (RFC 5322, section 2.2).
+    """
+    found = find_faults(dict(output), "output")
+    for name, value in output.items():
+        if name.lower() in HEADER_FIELDS and isinstance(value, str) and _BREAKS.search(value):
+            found.append(FieldError(f"output.{name}", "must be one line: it becomes a mail header"))
+    return tuple(found)
+
+
+def _warns(rule: Rule, value: object) -> bool:
+    unmeasurable = rule.op in {"min", "max"} and not is_number(value)
+    return unmeasurable or _holds(rule, value)
+
+
+def _holds(rule: Rule, value: object) -> bool:
+    if value is MISSING:
+        return False
+    match rule.op:
+        case "equals":
+            return _same(value, rule.value)
+        case "in":
+            return any(_same(value, one) for one in rule.value)
+        case "matches":
+            return isinstance(value, str) and compile_pattern(rule.value).fullmatch(value) is not None
+        case "min":
+            return is_number(value) and bool(value >= rule.value)  # type: ignore[operator]
+        case "max":
+            return is_number(value) and bool(value <= rule.value)  # type: ignore[operator]
+        case "present":
+            return value is not None and not (isinstance(value, str) and not value.strip())
+
+
+def _same(left: object, right: object) -> bool:
+    """Compare as JSON does: 1 is 1.0, but neither is true nor "1"."""
+    if is_number(left) and is_number(right):
+        return left == right
+    return type(left) is type(right) and left == right

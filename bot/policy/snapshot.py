@@ -1,0 +1,52 @@
+"""What freezes onto a draft when it opens, so that a changed policy never changes an open question.
+Not here: today's policy (kinds), and who still counts today (people).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import ConfigDict
+
+from bot.policy.clauses import FROM_SNAPSHOT, Clause, EffectPolicy
+
+
+class Snapshot(Clause):
+    """The frozen part of a kind (SPEC section 7), as the drafts' row holds it. Times are in seconds."""
+
+    # Rows outlive versions: what a later version added has a default, what it dropped is passed over.
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    name: str
+    gate: str
+    channel: str
+    reviewers: tuple[str, ...]
+    quorum: int
+    separate_duties: bool
+    expires_after_seconds: int
+    fresh_for_seconds: int
+    confirm: str
+    regulated: bool
+    qualified: tuple[str, ...]
+    record_hosts: tuple[str, ...]
+    editable: tuple[str, ...] | None
+    output: dict[str, Any] | None
+    effect: EffectPolicy
+    prompt_version: str | None = None
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Self:
+        """Read back what `as_row` wrote.
+
+        Raises:
+            pydantic.ValidationError: if it was never a snapshot.
+
+        """
+        return cls.model_validate(dict(row), context=FROM_SNAPSHOT, by_alias=False, by_name=True)
+
+    def as_row(self) -> dict[str, Any]:
+        """Give it as JSON values, for storing and for `keys.body_hash`."""
+        return self.model_dump(mode="json", by_alias=False)
+
+    def editable_fields(self, body: Mapping[str, Any]) -> tuple[str, ...]:
+        """Name the fields of a revision that a reviewer may change; `editable` None means every field."""
+        return tuple(name for name in body if self.editable is None or name in self.editable)
