@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
@@ -36,8 +37,9 @@ def server() -> Iterator[str]:
     if given:
         yield given
         return
-    with tempfile.TemporaryDirectory(prefix="stet-pg-") as folder, embedded.server(Path(folder), durable=False) as dsn:
-        yield dsn
+    with tempfile.TemporaryDirectory(prefix="stet-pg-") as folder:
+        with embedded.server(Path(folder), durable=False) as dsn:
+            yield dsn
 
 
 @pytest.fixture(scope="session")
@@ -113,12 +115,18 @@ def empty(dsn: str) -> None:
         kept = {"schema_migrations", "state_moves", "kill_switch"}
         rows = conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         tables = [name for (name,) in rows if name not in kept]
-        guarded = ("audit_log", "audit_details", "audit_roots")
-        for name in guarded:
-            conn.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(sql.Identifier(name)))
+        always_on = "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE tgenabled = 'A'"
+        guards = conn.execute(always_on).fetchall()
+        _switch_triggers(conn, guards, "DISABLE TRIGGER {}")
         for name in tables:
             conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
-        for name in guarded:
-            conn.execute(sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER ALL").format(sql.Identifier(name)))
+        _switch_triggers(conn, guards, "ENABLE ALWAYS TRIGGER {}")
         conn.execute("DELETE FROM kill_switch WHERE scope <> 'all'")
         conn.execute("UPDATE kill_switch SET open = true")
+
+
+def _switch_triggers(conn: psycopg.Connection, guards: list[tuple[str, str]], how: LiteralString) -> None:
+    for table, trigger in guards:
+        conn.execute(
+            sql.SQL("ALTER TABLE {} " + how).format(sql.Identifier(table), sql.Identifier(trigger))
+        )

@@ -1,0 +1,55 @@
+"""One person's answer to a question as it reaches us, and why it may count for nothing.
+Not here: reading Slack's payload (bot/doors) or judging the person (bot/policy/answering).
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from bot.contracts.click import Decision, Surface
+
+
+class Why(StrEnum):
+    """Why nothing was decided; the words are in bot/cards (refused.*)."""
+
+    UNKNOWN_BUTTON = "unknown_button"
+    WRONG_SURFACE = "wrong_surface"
+    NEWER_REVISION = "newer_revision"
+    EXPIRED = "expired"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+    SETTLED = "settled"
+    BLOCKED = "blocked"
+    REDRAFTING = "redrafting"
+    KIND_GONE = "kind_gone"
+    ALREADY_VOTED = "already_voted"
+    TOO_SLOW = "too_slow"
+    NOT_KNOWN_YET = "not_known_yet"
+    AWAY = "away"
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """One answer of one person; team and user are Slack's signed ones, channel and ts its surface's."""
+
+    token: str = field(repr=False)
+    revision: int
+    decision: Decision
+    team_id: str
+    user_id: str
+    surface: Surface
+    channel: str | None = None
+    ts: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotDecided:
+    """Nothing was changed, and why; who decided instead, if somebody did."""
+
+    why: str
+    by: str | None = None
+    at: datetime | None = None
+    counts: tuple[int, int] | None = None

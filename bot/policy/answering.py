@@ -1,0 +1,91 @@
+"""Whether one click may answer one question: it is open, the surface is its own, the person is allowed.
+Not here: where the facts about people come from (bot/slack/people) or the vote itself (bot/flow/decide).
+"""
+
+from bot.contracts.answer import Click, NotDecided, Why
+from bot.contracts.click import Decision
+from bot.policy.kinds import Kind
+from bot.policy.people import (
+    Allowed,
+    Groups,
+    NotAllowed,
+    Person,
+    check_qualified,
+    check_separation,
+    may_review,
+)
+from store.decisions import Question
+
+
+def why_over(question: Question, click: Click) -> NotDecided | None:
+    """Say why a question can not be answered by this click any more; None if it can.
+
+    The order is what a person wants to know first: what was decided before what the button was bound to.
+    """
+    if question.is_current:
+        return _why_not_now(question, click)
+    if question.over_decision is not None and question.status != "pending":
+        word = {"approve": Why.APPROVED, "reject": Why.REJECTED, "cancel": Why.CANCELLED}
+        return NotDecided(word.get(question.over_decision, Why.SETTLED), question.over_by, question.over_at)
+    if question.status == "expired":
+        return NotDecided(Why.EXPIRED, at=question.over_at)
+    if question.status == "pending":
+        return NotDecided(Why.NEWER_REVISION)
+    return NotDecided(Why.SETTLED)
+
+
+def _why_not_now(question: Question, click: Click) -> NotDecided | None:
+    if question.is_expired:
+        return NotDecided(Why.EXPIRED)
+    if question.revision != click.revision or question.revision != question.newest_revision:
+        return NotDecided(Why.NEWER_REVISION)
+    if question.is_blocked:
+        return NotDecided(Why.BLOCKED)
+    if question.is_redrafting:
+        return NotDecided(Why.REDRAFTING)
+    if question.allows != click.decision or not _from_its_surface(question, click):
+        return NotDecided(Why.WRONG_SURFACE)
+    return None
+
+
+def _from_its_surface(question: Question, click: Click) -> bool:
+    if question.surface != click.surface:
+        return False
+    if question.holder is not None:
+        return question.holder == f"slack:{click.team_id}:{click.user_id}"
+    # Until a post's answer is recorded the card has no ts: then its channel decides.
+    return question.card_channel == click.channel and question.card_ts in (None, click.ts)
+
+
+def may_answer(
+    person: Person, question: Question, kind: Kind, groups: Groups, home_team: str
+) -> Allowed | NotAllowed:
+    """Tell whether a person may answer: reviewer then and now, qualified if regulated, duties apart."""
+    allowed = may_review(
+        person,
+        home_team=home_team,
+        reviewers_then=question.snapshot["reviewers"],
+        reviewers_now=kind.reviewers,
+        groups=groups,
+    )
+    if isinstance(allowed, NotAllowed):
+        return allowed
+    qualified = qualified_for(question, kind)
+    if qualified:
+        counted = check_qualified(person, qualified, groups=groups)
+        if isinstance(counted, NotAllowed):
+            return counted
+    if question.allows == Decision.APPROVE and question.snapshot["separate_duties"]:
+        barred = check_separation(person, requested_by=question.requested_by, editors=[question.editor])
+        if barred is not None:
+            return barred
+    return allowed
+
+
+def qualified_for(question: Question, kind: Kind) -> tuple[str, ...]:
+    """Give who may decide on a regulated kind, empty where it is not regulated."""
+    if not (question.snapshot.get("regulated") or kind.regulated):
+        return ()
+    # Both lists bind: who is left of the snapshot's and of today's.
+    then = set(question.snapshot.get("qualified") or kind.qualified)
+    return tuple(sorted(then & set(kind.qualified) if kind.qualified else then))

@@ -1,0 +1,116 @@
+"""Questions put to people and the one statement that answers them.
+
+Not here: who may answer (bot/policy/people) or how tokens are made (store/tokens).
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from store.queries import Connection, query
+from store.rows import Row
+
+_FIND = query("find_question")
+_VOTE = query("vote")
+_FIND_DECISION = query("find_decision")
+
+
+class Question(Row):
+    """The question behind one token, as it stood when it was read."""
+
+    approval_id: UUID
+    allows: str
+    surface: str
+    card_id: UUID | None
+    holder: str | None
+    shown_hash: str
+    revision: int
+    card_channel: str | None
+    card_ts: str | None
+    draft_id: UUID
+    draft_key: str
+    kind: str
+    entity: str
+    status: str
+    newest_revision: int
+    run_id: UUID
+    is_current: bool | None
+    is_expired: bool
+    is_blocked: bool
+    is_redrafting: bool
+    snapshot: dict[str, Any]
+    idempotency_key: str
+    requested_by: str | None
+    editor: str
+    body_hash: str
+    over_decision: str | None
+    over_by: str | None
+    over_at: datetime | None
+    over_reason: str | None
+    voters: list[str]
+
+
+class Voted(Row):
+    """What one vote did; `reached` says whether it decided."""
+
+    idempotency_key: str
+    draft_id: UUID
+    run_id: UUID
+    revision: int
+    votes: int
+    quorum: int
+    reached: bool
+    shown_hash: str
+
+
+class DecisionRow(Row):
+    """What became of a question."""
+
+    decision: str | None
+    approver_subject: str | None
+    consumed_at: datetime | None
+    token_hash: str | None
+    voted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's answer; `considered` are the voters whose membership was checked for this very vote."""
+
+    token_hash: str
+    revision: int
+    decision: str
+    surface: str
+    channel: str | None
+    ts: str | None
+    subject: str
+    counted_as: str
+    reason: str | None
+    considered: list[str]
+    still_reviewers: list[str]
+    effect_id: UUID
+
+
+async def find_question(conn: Connection, token_hash: str) -> Question | None:
+    """Read what a token asks; None for a token that was never ours."""
+    return await _FIND.maybe(conn, {"token_hash": token_hash}, Question)
+
+
+async def vote(conn: Connection, answer: Vote) -> Voted:
+    """Record one answer, under the head's lock.
+
+    Raises:
+        LostRace: nothing was changed; the question is over or has changed.
+
+    """
+    return await _VOTE.one(conn, asdict(answer), Voted)
+
+
+async def find_decision(
+    conn: Connection, *, token_hash: str, subject: str, decision: str
+) -> DecisionRow | None:
+    """Read again what became of a question, for a commit whose answer was lost."""
+    return await _FIND_DECISION.maybe(
+        conn, {"token_hash": token_hash, "subject": subject, "decision": decision}, DecisionRow
+    )
