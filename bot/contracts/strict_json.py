@@ -21,6 +21,7 @@ MAX_FAULTS: Final = 50  # A body of nothing but faults must not be answered with
 _LEAST_PLAIN_FLOAT: Final = 1e-4  # Below it writers begin to differ on when an exponent is due.
 _MAX_PATH_CHARACTERS: Final = 200  # Names in a path come from the sender.
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _POSITION: Final = re.compile(r"at (line \d+ column \d+)$")
 
 Path = tuple[str | int, ...]
@@ -90,8 +91,8 @@ def _is_plain_float(value: float) -> bool:
 
 def _walk(value: object, path: Path, found: list[FieldError]) -> None:
     if isinstance(value, str):
-        if "\0" in value:
-            _add(found, path, "must not contain a NUL character")
+        if message := _wrong_text(value):
+            _add(found, path, message)
     elif isinstance(value, dict | list):
         if len(path) >= MAX_DEPTH:
             _add(found, path, f"is nested deeper than {MAX_DEPTH} levels")
@@ -107,9 +108,18 @@ def _walk_into(value: dict[str, object] | list[object], path: Path, found: list[
             _walk(item, (*path, index), found)
         return
     for key, item in value.items():
-        if "\0" in key:
-            _add(found, path, "must not contain a NUL character in a name")
+        if message := _wrong_text(key):
+            _add(found, path, f"{message} in a name")
         _walk(item, (*path, key), found)
+
+
+def _wrong_text(value: str) -> str | None:
+    if "\0" in value:
+        return "must not contain a NUL character"
+    # Our own parser lets no half pair through; text that came by another way (a Slack modal) may hold one.
+    if not value.isascii() and _SURROGATE.search(value):
+        return "must not contain half a surrogate pair"
+    return None
 
 
 def _wrong_number(value: float) -> str | None:

@@ -139,7 +139,11 @@ def _validate(model: type[T], table: dict[str, Any], where: str, problems: list[
 
 
 def _sentences(model: type[Clause], fault: ValidationError, where: str) -> Iterator[str]:
-    for error in fault.errors(include_url=False, include_input=False):
+    errors = fault.errors(include_url=False, include_input=False)
+    deeper = {error["loc"][:-1] for error in errors}
+    for error in errors:
+        if error["type"] == "too_short" and error["loc"] in deeper:
+            continue  # the list is only short because its entries were refused
         key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"])
         yield f"{where}{key}".lstrip(".") + f" {_sentence(model, error)}"
 

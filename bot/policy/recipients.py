@@ -13,14 +13,18 @@ _MAX_ADDRESS_CHARACTERS: Final = 254  # RFC 5321, section 4.5.3.1.3, without its
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 # Dot-atom and host names only (RFC 5321, section 4.1.2): no quotes, comments, lists, routes or display names.
-_ADDRESS: Final = re.compile(
-    rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*\.[A-Za-z][A-Za-z0-9-]*"
+_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
+
+
+_ADDRESS_SENTENCE: Final = (
+    "must be exactly one plain mail address like amy@example.com: no name, no list, ASCII only "
+    "(an international domain in its xn-- form)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class WrongRecipient:
-    """There is no usable recipient; `message` says why without quoting it, `field` is the path into the event."""
+    """There is no usable recipient; `message` says why without quoting it, `field` where it should be."""
 
     field: str
     message: str
@@ -44,12 +48,6 @@ def _wrong_address(effect_type: str, value: object) -> str | None:
     if effect_type == "slack_message":
         return None if is_channel_or_user(value) else "must be one Slack channel or user id"
     return None if is_plain_address(value) else _ADDRESS_SENTENCE
-
-
-_ADDRESS_SENTENCE: Final = (
-    "must be exactly one plain mail address like amy@example.com: no name, no list, ASCII only "
-    "(an international domain in its xn-- form)"
-)
 
 
 def is_plain_address(text: str) -> bool:

@@ -27,6 +27,7 @@ _SECRET_TEXTS: Final = re.compile(
     r"|(?<![\w-])[\w-]{43}\.[0-9]{1,9}(?![\w-])"  # a button's value
 )
 _ADDRESSES: Final = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
+_SHORTEST_SECRET: Final = 6  # Shorter ones would eat ordinary words; settings refuse them anyway.
 _MAX_DEPTH: Final = 6  # Log values are flat; what is nested deeper has no business there.
 
 
@@ -53,7 +54,7 @@ class SecretRemover:
     """
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
-        # Longest first, so that a secret that contains another goes whole. Short ones would eat ordinary words.
+        # Longest first, so that a secret that contains another goes whole.
         self._secrets = sorted(
             {one for one in secrets if len(one) >= _SHORTEST_SECRET}, key=len, reverse=True
         )
@@ -79,6 +80,3 @@ class SecretRemover:
         if isinstance(value, list | tuple | set | frozenset):
             return [self._hide("", item, depth + 1) for item in value]
         return hide_text(str(value), self._secrets)
-
-
-_SHORTEST_SECRET: Final = 6

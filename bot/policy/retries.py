@@ -1,5 +1,5 @@
 """The drafting retry matrix of SPEC section 6 as one table of data.
-Not here: one error type a row (bot/drafting/faults) and the code that obeys the table (bot/drafting/model, bot/flow).
+Not here: one error type a row (bot/drafting/faults) and the code that obeys it (bot/drafting, bot/flow).
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 """Deterministic checks on a draft: a kind's rules, and text that no connector could send.
 Not here: the JSON Schema check (bot/drafting/check) and what follows from a finding (bot/gates, bot/flow).
 
-What a level means: a `hard` rule must hold, or the draft is as wrong as one that breaks the schema; a `warn` rule
-fires when it holds, and its message is shown; an `allow` rule must hold before anything leaves without a person.
-NaN, missing values and values of another type never pass: hard and allow do not hold, a warning on `min` or
-`max` fires.
+What a level means: a `hard` rule must hold, or the draft is as wrong as one that breaks the schema; a `warn`
+rule fires when it holds, and its message is shown; an `allow` rule must hold before anything leaves without a
+person. NaN, missing values and values of another type never pass: hard and allow do not hold, and a warning
+on `min` or `max` fires.
 """
 
 import re
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What all rules of a kind make of a draft. `allowed` needs at least one `allow` rule, and all to hold."""
+    """What all rules make of a draft. `allowed` needs at least one `allow` rule, and all of them to hold."""
 
     broken: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
@@ -58,7 +58,7 @@ def check_rules(
 
 
 def find_unsendable(output: Mapping[str, Any]) -> tuple[FieldError, ...]:
-    """List what a connector could not send as it stands: line breaks in headers, NUL, integers that lose digits.
+    """List what a connector could not send: line breaks in headers, NUL, integers losing digits.
 
     Found when a draft is validated, so that no reviewer sees a draft that cannot leave (RFC 5322, section 2.2).
     """
@@ -85,9 +85,9 @@ def _holds(rule: Rule, value: object) -> bool:
         case "matches":
             return isinstance(value, str) and compile_pattern(rule.value).fullmatch(value) is not None
         case "min":
-            return is_number(value) and bool(value >= rule.value)  # type: ignore[operator]
+            return is_number(value) and bool(value >= rule.value)
         case "max":
-            return is_number(value) and bool(value <= rule.value)  # type: ignore[operator]
+            return is_number(value) and bool(value <= rule.value)
         case "present":
             return value is not None and not (isinstance(value, str) and not value.strip())
 
