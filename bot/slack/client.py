@@ -1,0 +1,269 @@
+"""The one holder of a Slack client: every call we make to Slack, each sent once and answered by a value.
+
+How fast calls may follow each other is in `pace`; nothing here tries again, waits or decides.
+"""
+
+import asyncio
+import copy
+import errno
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.answer import SlackAnswer, SlackNotDelivered, SlackUnknown, read_answer
+from store.database import outside_transaction
+
+Block = Mapping[str, Any]
+
+DEADLINE_SECONDS: Final = 10.0  # A card worker can wait so long; what takes Slack longer is an outage.
+HISTORY_PAGE: Final = 200  # Slack advises at most 200 and allows 999 (docs, conversations.history).
+
+_EVENT_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,254}")
+_OPAQUE: Final = re.compile(r"[A-Za-z0-9_.:\-]{0,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Message metadata by which a post is found again: flat, and opaque, for every app and user can read it.
+
+    Raises ValueError on a name Slack would refuse, or on a value that looks like text.
+    """
+
+    event_type: str
+    values: Mapping[str, str | int]
+
+    def __post_init__(self) -> None:
+        names = [self.event_type, *self.values]
+        if not all(_EVENT_TYPE.fullmatch(name) for name in names):
+            raise ValueError("metadata names are a-z, 0-9 and _, and begin with a letter")
+        if not all(_OPAQUE.fullmatch(str(value)) for value in self.values.values()):
+            raise ValueError("metadata values are ids or hashes, never text")
+
+    def as_slack(self) -> dict[str, Any]:
+        """The shape that chat.postMessage takes."""
+        return {"event_type": self.event_type, "event_payload": dict(self.values)}
+
+
+class SlackClient:
+    """Calls Slack as our bot. Each method sends exactly one request and returns a SlackAnswer.
+
+    Every method raises NetworkInTransaction inside a database transaction, and nothing else.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        base_url: str = AsyncWebClient.BASE_URL,
+        deadline_seconds: float = DEADLINE_SECONDS,
+    ) -> None:
+        self.sdk = AsyncWebClient(
+            token=token,
+            base_url=base_url,
+            retry_handlers=[],  # The SDK's default resends a post whose answer was lost: two cards.
+            logger=_quiet_logger(),
+        )
+        """For Bolt, which wants the SDK's own client; nobody else calls it."""
+        if _is_loopback(base_url):
+            self.sdk.proxy = None  # The SDK ignores NO_PROXY, and a stand-in is never behind a proxy.
+        self._deadline_seconds = deadline_seconds
+
+    def within(self, seconds: float) -> "SlackClient":
+        """The same client, same connections, with another deadline: for calls made while a person waits."""
+        hurried = copy.copy(self)
+        hurried._deadline_seconds = seconds  # noqa: SLF001 - a copy of ourselves
+        return hurried
+
+    async def open(self) -> None:
+        """Open the shared connections; without it each call makes its own."""
+        if self.sdk.session is None:
+            self.sdk.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None))
+
+    async def close(self) -> None:
+        """Close the shared connections."""
+        if self.sdk.session is not None:
+            await self.sdk.session.close()
+            self.sdk.session = None
+
+    async def post(
+        self,
+        channel: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        marks: Marks | None = None,
+        thread_ts: str | None = None,
+    ) -> SlackAnswer:
+        """Post one message. `text` is mrkdwn: escape it. `data["ts"]` names the message."""
+        return await self._write(
+            "chat.postMessage",
+            channel=channel,
+            text=text,
+            blocks=blocks,
+            metadata=marks.as_slack() if marks else None,
+            thread_ts=thread_ts,
+            unfurl_links=False,
+            unfurl_media=False,
+        )
+
+    async def update(
+        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block], marks: Marks | None = None
+    ) -> SlackAnswer:
+        """Replace a message of ours. Marks that are not given stay as they were (docs, chat.update)."""
+        return await self._write(
+            "chat.update",
+            channel=channel,
+            ts=ts,
+            text=text,
+            blocks=blocks,
+            metadata=marks.as_slack() if marks else None,
+        )
+
+    async def ephemeral(
+        self,
+        channel: str,
+        user: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+    ) -> SlackAnswer:
+        """Tell one person something in a channel; Slack does not promise that it arrives."""
+        return await self._write(
+            "chat.postEphemeral", channel=channel, user=user, text=text, blocks=blocks, thread_ts=thread_ts
+        )
+
+    async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> SlackAnswer:
+        """Open a modal; the trigger lives 3 s and works once."""
+        return await self._write("views.open", trigger_id=trigger_id, view=view)
+
+    async def push_view(self, trigger_id: str, view: Mapping[str, Any]) -> SlackAnswer:
+        """Put a modal on top of the open one; three at most."""
+        return await self._write("views.push", trigger_id=trigger_id, view=view)
+
+    async def update_view(
+        self, view_id: str, view: Mapping[str, Any], *, view_hash: str | None = None
+    ) -> SlackAnswer:
+        """Replace an open modal; with a hash, only if it is still the one with that hash."""
+        return await self._write("views.update", view_id=view_id, view=view, hash=view_hash)
+
+    async def publish_home(
+        self, user: str, view: Mapping[str, Any], *, view_hash: str | None = None
+    ) -> SlackAnswer:
+        """Replace one person's App Home."""
+        return await self._write("views.publish", user_id=user, view=view, hash=view_hash)
+
+    async def history(
+        self, channel: str, *, oldest: str | None = None, latest: str | None = None, cursor: str | None = None
+    ) -> SlackAnswer:
+        """One page of a channel's messages with their whole metadata, newest first, no thread replies."""
+        return await self._read(
+            "conversations.history",
+            channel=channel,
+            oldest=oldest,
+            latest=latest,
+            cursor=cursor,
+            limit=HISTORY_PAGE,
+            inclusive=True,
+            include_all_metadata=True,  # Without it only the event type comes back.
+        )
+
+    async def replies(
+        self, channel: str, ts: str, *, oldest: str | None = None, cursor: str | None = None
+    ) -> SlackAnswer:
+        """One page of a thread with its whole metadata, oldest first, the parent among them."""
+        return await self._read(
+            "conversations.replies",
+            channel=channel,
+            ts=ts,
+            oldest=oldest,
+            cursor=cursor,
+            limit=HISTORY_PAGE,
+            inclusive=True,
+            include_all_metadata=True,
+        )
+
+    async def user_info(self, user: str) -> SlackAnswer:
+        """One person's account; `data["user"]`."""
+        return await self._read("users.info", user=user)
+
+    async def group_members(self, group: str) -> SlackAnswer:
+        """The user ids of one user group; `data["users"]`, disabled groups refused by Slack."""
+        return await self._read("usergroups.users.list", usergroup=group)
+
+    async def conversation(self, channel: str) -> SlackAnswer:
+        """What a channel is: archived, shared with another company, ours to post in; `data["channel"]`."""
+        return await self._read("conversations.info", channel=channel)
+
+    async def auth_test(self) -> SlackAnswer:
+        """Who we are, and `scopes`."""
+        return await self._write("auth.test")
+
+    async def _write(self, method: str, **arguments: Any) -> SlackAnswer:  # noqa: ANN401 - whatever Slack takes
+        body = {name: value for name, value in arguments.items() if value is not None}
+        return await self._call(method, json=body)
+
+    async def _read(self, method: str, **arguments: Any) -> SlackAnswer:  # noqa: ANN401 - whatever Slack takes
+        return await self._call(method, http_verb="GET", params=arguments)
+
+    async def _call(self, method: str, **how: Any) -> SlackAnswer:  # noqa: ANN401 - handed to the SDK as it is
+        """One request under one deadline. The SDK's exceptions carry whole answers: none leaves here."""
+        outside_transaction()
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                response = await self.sdk.api_call(method, **how)
+        except TimeoutError:
+            return SlackUnknown("timeout")
+        except SlackApiError as refused:
+            return _read_error(refused)
+        except aiohttp.ClientConnectorError as failed:
+            return SlackNotDelivered(_why_unconnected(failed))
+        except aiohttp.ClientHttpProxyError:
+            return SlackNotDelivered("proxy")
+        except (aiohttp.ClientError, OSError):
+            return SlackUnknown("cut")
+        except (AttributeError, TypeError, ValueError):
+            return SlackUnknown("unreadable")  # The SDK stumbles so over a body that is no JSON object.
+        return read_answer(response.status_code, _lower(response.headers), response.data)
+
+
+def _read_error(refused: SlackApiError) -> SlackAnswer:
+    response = refused.response
+    if isinstance(response, aiohttp.ClientResponse):  # The body was no JSON.
+        return read_answer(response.status, _lower(response.headers), None)
+    return read_answer(response.status_code, _lower(response.headers), response.data)
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _why_unconnected(failed: aiohttp.ClientConnectorError) -> str:
+    if isinstance(failed, aiohttp.ClientConnectorDNSError):
+        return "dns"
+    if isinstance(failed, aiohttp.ClientSSLError):
+        return "tls"
+    return "connection_refused" if failed.os_error.errno == errno.ECONNREFUSED else "no_connection"
+
+
+def _quiet_logger() -> logging.Logger:
+    """The SDK logs whole requests at DEBUG, button values included; this logger never gets so low."""
+    logger = logging.getLogger("stet.slack.sdk")
+    logger.setLevel(logging.WARNING)
+    return logger
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
