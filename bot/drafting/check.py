@@ -7,8 +7,7 @@ others, formats are checked, and no reference is ever fetched. Nothing is coerce
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import re2
@@ -18,6 +17,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from bot.drafting.faults import Misconfigured, SoftFailure, WrongJson
+from bot.policy.clauses import Rule
+from bot.policy.rules import RuleVerdict, check_rules, find_unsendable
 
 _MAX_HINTS: Final = 10
 _MAX_VALUE_CHARACTERS: Final = 200  # of a schema's value quoted in a hint
@@ -41,26 +42,14 @@ _QUIET.log_errors = False  # it would write the pattern to stderr
 _SAYS_ITSELF: Final = frozenset(("additionalProperties", "unevaluatedProperties"))
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the kind's rules say of an output: sentences of broken hard rules, and warnings for the card."""
-
-    hard: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-Judge = Callable[[Mapping[str, Any]], Judgement]
-
-
-def no_judge(_output: Mapping[str, Any]) -> Judgement:
-    """Judge for a kind without rules."""
-    return Judgement()
-
-
 def check_output(
-    output: Mapping[str, Any], schema: Mapping[str, Any], judge: Judge = no_judge
-) -> tuple[str, ...]:
-    """Let a draft pass, and give the warnings that its card must show.
+    output: Mapping[str, Any],
+    *,
+    schema: Mapping[str, Any],
+    rules: Iterable[Rule],
+    payload: Mapping[str, Any],
+) -> RuleVerdict:
+    """Let a draft pass, and say what the kind's rules make of it: the warnings, and whether it is allowed.
 
     Raises:
         WrongJson: the schema is violated; `hints` say where, for the model.
@@ -71,10 +60,13 @@ def check_output(
     faults = find_violations(output, schema)
     if faults:
         raise WrongJson("schema", hints=faults)
-    judgement = judge(output)
-    if judgement.hard:
-        raise SoftFailure("hard_rule", hints=judgement.hard)
-    return judgement.warnings
+    unsendable = find_unsendable(output)
+    if unsendable:
+        raise SoftFailure("unsendable", hints=tuple(f"{each.field} {each.message}." for each in unsendable))
+    verdict = check_rules(rules, output=output, payload=payload)
+    if verdict.broken:
+        raise SoftFailure("hard_rule", hints=tuple(f"{each.path}: {each.message}" for each in verdict.broken))
+    return verdict
 
 
 def find_violations(output: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str, ...]:

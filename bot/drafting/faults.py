@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import ClassVar
+from typing import ClassVar, Final
 
-# Never at once and never beyond an hour, whatever the header says (SPEC 4). Without a usable header half a
-# minute: limits are mostly counted by the minute, and nobody is kept waiting.
-RETRY_AFTER_FLOOR_SECONDS = 1.0
-RETRY_AFTER_CAP_SECONDS = 3600.0
-RETRY_AFTER_UNKNOWN_SECONDS = 30.0
+from bot.policy.limits import RETRY_AFTER_CAP_SECONDS, RETRY_AFTER_FLOOR_SECONDS
+from bot.policy.retries import Fault, Row, row_of
+
+# A 429 without a usable header: limits are mostly counted by the minute, and nobody is kept waiting.
+RETRY_AFTER_UNKNOWN_SECONDS: Final = 30.0
 
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
@@ -38,7 +38,7 @@ class DraftFault(Exception):
     sentences of the repair turn, for the model alone, and must not be logged.
     """
 
-    word: ClassVar[str]
+    word: ClassVar[Fault]
 
     def __init__(
         self,
@@ -57,77 +57,82 @@ class DraftFault(Exception):
         self.hints = hints
         self.spent = Spent()
 
+    @property
+    def row(self) -> Row:
+        """What the matrix says happens now."""
+        return row_of(self.word)
+
 
 class NotDelivered(DraftFault):
     """The request did not reach the model: refused connection, DNS, TLS, 408, 425."""
 
-    word = "not_delivered"
+    word = Fault.NOT_DELIVERED
 
 
 class TimedOut(DraftFault):
     """No complete answer within the kind's timeout, a total deadline."""
 
-    word = "timeout"
+    word = Fault.TIMEOUT
 
 
 class Throttled(DraftFault):
     """429: the endpoint asks for patience; `retry_after_seconds` is always set."""
 
-    word = "throttled"
+    word = Fault.THROTTLED
 
 
 class QuotaGone(DraftFault):
     """429 with the code of a used-up account: waiting does not help."""
 
-    word = "quota_gone"
+    word = Fault.QUOTA_GONE
 
 
 class ProviderFault(DraftFault):
     """The endpoint failed: 5xx, a cut answer, an error inside a 200, no choices, no JSON in the body."""
 
-    word = "provider_fault"
+    word = Fault.PROVIDER_FAULT
 
 
 class Misconfigured(DraftFault):
     """The endpoint, the model's name, the key or the kind's schema is wrong: a person must mend it."""
 
-    word = "misconfigured"
+    word = Fault.MISCONFIGURED
 
 
 class NotJson(DraftFault):
     """The answer is not exactly one JSON object: prose, several, cut, empty, too large, not strict."""
 
-    word = "not_json"
+    word = Fault.NOT_JSON
 
 
 class WrongJson(DraftFault):
     """The answer is one JSON object and violates the kind's output schema."""
 
-    word = "wrong_json"
+    word = Fault.WRONG_JSON
 
 
 class SoftFailure(DraftFault):
     """The answer fits the schema and breaks a hard rule of the kind, or could not be sent as it is."""
 
-    word = "soft_failure"
+    word = Fault.SOFT_FAILURE
 
 
 class Refused(DraftFault):
     """The model or its content filter declined; asking again would be arguing."""
 
-    word = "refused"
+    word = Fault.REFUSED
 
 
 class LostLease(DraftFault):
     """The run is no longer ours: stop, write nothing."""
 
-    word = "lost_lease"
+    word = Fault.LOST_LEASE
 
 
 class BudgetUsedUp(DraftFault):
     """The day's tokens, of the kind or of all kinds, are used up."""
 
-    word = "budget"
+    word = Fault.BUDGET
 
 
 FAULTS: tuple[type[DraftFault], ...] = (
@@ -189,7 +194,7 @@ def read_retry_after(header: str | None, *, now: float) -> float | None:
 
 
 def _bounded(seconds: float) -> float:
-    return min(max(seconds, RETRY_AFTER_FLOOR_SECONDS), RETRY_AFTER_CAP_SECONDS)
+    return float(min(max(seconds, RETRY_AFTER_FLOOR_SECONDS), RETRY_AFTER_CAP_SECONDS))
 
 
 def _codes(body: object) -> frozenset[str]:

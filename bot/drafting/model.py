@@ -16,18 +16,15 @@ from urllib.parse import urlsplit
 
 import openai
 
-from bot.drafting.check import Judge, check_output, no_judge
+from bot.drafting.check import check_output
 from bot.drafting.extract import visible_text
 from bot.drafting.faults import (
     DraftFault,
     Misconfigured,
     NotDelivered,
-    NotJson,
     ProviderFault,
-    SoftFailure,
     Spent,
     TimedOut,
-    WrongJson,
     fault_of_status,
     names_response_format,
     read_retry_after,
@@ -41,21 +38,16 @@ from bot.drafting.prompt import (
     response_format,
 )
 from bot.drafting.reply import Reply, read_reply, take_object
+from bot.policy.clauses import Rule
+from bot.policy.limits import LEASE_SECONDS, MAX_REPAIRS, PROCESSING_SECONDS
+from bot.policy.retries import MATRIX
+from bot.policy.rules import RuleVerdict
 from store.database import outside_transaction
 
 PROVIDER: Final = "openai-compatible"  # the provider class that the record names
-MAX_REPAIRS: Final = 2  # SPEC 6
-
-# Tries inside one turn; every class not named here is tried once, the run waits for its next attempt instead.
-TRIES: Final[Mapping[type[DraftFault], int]] = {NotDelivered: 3, ProviderFault: 3, TimedOut: 2}
-BACKOFF_SECONDS: Final = (
-    0.5,
-    2.0,
-)  # before the second and third try: a restart of the endpoint is over by then
-MAX_TRIES: Final = len(BACKOFF_SECONDS) + 1
+# The 30 minutes of a claim, less one lease for storing what came of it.
+TOTAL_SECONDS: Final = PROCESSING_SECONDS - LEASE_SECONDS
 CONNECT_SECONDS: Final = 5.0  # of the timeout; a connection not made by then was not delivered
-
-_REPAIRABLE: Final = (NotJson, WrongJson, SoftFailure)
 # By name: the HTTP library under openai is its own affair, and only these say that nothing left us.
 _NOTHING_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 _OPENAI_HOST: Final = "api.openai.com"
@@ -81,7 +73,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What one draft needs; `timeout_seconds` is the total deadline of a single request."""
+    """What one draft needs; `timeout_seconds` bounds a single request, `total_seconds` all of them."""
 
     kind: str
     prompt: str = field(repr=False)
@@ -90,8 +82,9 @@ class Ask:
     timeout_seconds: float
     max_tokens: int
     model: str | None = None
-    judge: Judge = no_judge
+    rules: tuple[Rule, ...] = ()
     redraft: Redraft | None = None
+    total_seconds: float = TOTAL_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +99,7 @@ class Answer:
     completion_tokens: int
     turns: int
     requests: int
-    warnings: tuple[str, ...] = ()
+    verdict: RuleVerdict
     provider: str = PROVIDER
 
 
@@ -132,8 +125,8 @@ def longest_wait_seconds(timeout_seconds: float) -> float:
 
     Every turn may need all tries, and one request of the whole `ask` may be repeated without response_format.
     """
-    one_turn = MAX_TRIES * timeout_seconds + sum(BACKOFF_SECONDS)
-    return (1 + MAX_REPAIRS) * one_turn + timeout_seconds
+    one_turn = max(row.tries * timeout_seconds + 1.5 * sum(row.waits_seconds) for row in MATRIX)
+    return min((1 + MAX_REPAIRS) * one_turn + timeout_seconds, TOTAL_SECONDS)
 
 
 class ModelClient:
@@ -177,7 +170,12 @@ class ModelClient:
         outside_transaction()
         count = _Count()
         try:
-            return await self._converse(request, count)
+            async with asyncio.timeout(request.total_seconds):
+                return await self._converse(request, count)
+        except TimeoutError as late:
+            fault = TimedOut("total")
+            fault.spent = count.spent()
+            raise fault from late
         except DraftFault as fault:
             fault.spent = count.spent()
             raise
@@ -190,9 +188,11 @@ class ModelClient:
             reply = await self._send_with_tries(request, messages, count)
             try:
                 output = take_object(reply)
-                warnings = check_output(output, request.output, request.judge)
-            except _REPAIRABLE as fault:
-                if count.turns > MAX_REPAIRS:
+                verdict = check_output(
+                    output, schema=request.output, rules=request.rules, payload=request.payload
+                )
+            except DraftFault as fault:
+                if count.turns > fault.row.repairs:
                     raise
                 # Only the last refused answer is shown: the conversation stays as short as the first repair.
                 messages = [*first, *repair_messages(visible_text(reply.text), fault.hints)]
@@ -206,7 +206,7 @@ class ModelClient:
                 completion_tokens=count.completion_tokens,
                 turns=count.turns,
                 requests=count.requests,
-                warnings=warnings,
+                verdict=verdict,
             )
 
     async def _send_with_tries(self, request: Ask, messages: list[Message], count: _Count) -> Reply:
@@ -216,13 +216,14 @@ class ModelClient:
             try:
                 reply = await self._send_or_without_format(request, messages, count)
             except DraftFault as fault:
-                if tried >= TRIES.get(type(fault), 1):
+                if tried >= fault.row.tries:
                     raise
+                wait = fault.row.waits_seconds[tried - 1]
             else:
                 count.add(reply)
                 return reply
-            # Between half and all of it, so that many runs do not come back at the same moment.
-            await self._pace.sleep(BACKOFF_SECONDS[tried - 1] * (0.5 + self._pace.chance() / 2))
+            # Up to a half more, so that many runs do not come back at the same moment.
+            await self._pace.sleep(wait * (1 + self._pace.chance() / 2))
 
     async def _send_or_without_format(self, request: Ask, messages: list[Message], count: _Count) -> Reply:
         model = request.model or self._endpoint.model

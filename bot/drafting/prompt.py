@@ -113,8 +113,8 @@ def _compact(content: Mapping[str, Any]) -> str:
 
 
 def _message(role: str, content: str) -> Message:
-    # A lone surrogate cannot be written as UTF-8, and some endpoints refuse a NUL: both come from answers that
-    # were refused for just that.
+    # A lone surrogate cannot be written as UTF-8, and some endpoints refuse a NUL: both come from answers
+    # that were refused for just that.
     clean = _LONE_SURROGATE.sub("\ufffd", content).replace("\0", "\ufffd")
     return {"role": role, "content": clean}
 
