@@ -1,0 +1,106 @@
+"""The connector for `effect.type = "http"`: a signed POST to one allowed address, and a look-up to reconcile.
+
+Not here: which addresses are allowed (reach) or what each answer means (answers).
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from bot.connectors.answers import id_at, judge, read_json, says_false, settle
+from bot.connectors.connector import Effect, Kit
+from bot.connectors.exchange import Answered, Call, Exchange, Failed
+from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer, SendOutcome, Sent, Unknown
+from bot.policy.signatures import SignedMessage, sign
+from store.database import outside_transaction
+
+EFFECT_TYPE = "http"
+
+FOUND, ABSENT, CONFLICT = 200, 404, 409
+
+
+class HttpConnector:
+    """Posts an effect's bytes; `Idempotency-Key` and `webhook-id` are the effect_id on every try."""
+
+    effect_type = EFFECT_TYPE
+
+    def __init__(self, exchange: Exchange, signing_secret: bytes | None, clock: Callable[[], float]) -> None:
+        self._exchange = exchange
+        self._signing_secret = signing_secret
+        self._clock = clock
+
+    def idempotent(self, effect: Effect) -> bool:
+        """As the policy says: only the admin knows whether the target deduplicates."""
+        return effect.policy.idempotent
+
+    async def send(self, effect: Effect) -> SendOutcome:
+        """POST once. A 409 is looked up, where a lookup is configured, within the same deadline."""
+        outside_transaction()
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + effect.policy.timeout_seconds
+        headers = {
+            "content-type": "application/json",
+            "idempotency-key": str(effect.effect_id),
+            **self._signature(effect, effect.body),
+        }
+        call = Call("POST", effect.target, headers, effect.body)
+        answer = await self._exchange.call(call, within_seconds=effect.policy.timeout_seconds)
+        if isinstance(answer, Failed):
+            return settle(answer.cause)
+        if answer.status == CONFLICT and effect.policy.lookup:
+            return _settle_conflict(await self._look_up(effect, within_seconds=ends - loop.time()))
+        return judge(answer, response_id=effect.policy.response_id, now=self._clock())
+
+    async def look_up(self, effect: Effect) -> LookUpOutcome:
+        """GET the policy's `lookup`: 200 is found, 404 is absent, anything else says nothing."""
+        outside_transaction()
+        return await self._look_up(effect, within_seconds=effect.policy.timeout_seconds)
+
+    async def _look_up(self, effect: Effect, *, within_seconds: float) -> LookUpOutcome:
+        if not effect.policy.lookup:
+            return NoAnswer("no_lookup")
+        url = effect.policy.lookup.replace("{effect_id}", str(effect.effect_id))
+        call = Call("GET", url, self._signature(effect, b""))
+        answer = await self._exchange.call(call, within_seconds=within_seconds)
+        if isinstance(answer, Failed):
+            return NoAnswer(answer.cause)
+        return _read_look_up(answer, effect.policy.response_id)
+
+    def _signature(self, effect: Effect, body: bytes) -> dict[str, str]:
+        """Standard Webhooks headers: fresh time on each try, the same id; unsigned without a secret."""
+        message = SignedMessage(str(effect.effect_id), str(int(self._clock())), body)
+        headers = {"webhook-id": message.message_id, "webhook-timestamp": message.timestamp}
+        if self._signing_secret is not None:
+            headers["webhook-signature"] = sign(self._signing_secret, message)
+        return headers
+
+
+def build(kit: Kit) -> HttpConnector:
+    """The connector, with an exchange of its own."""
+    return HttpConnector(Exchange(kit.reach, resolve=kit.resolve, tls=kit.tls), kit.signing_secret, kit.clock)
+
+
+def _settle_conflict(found: LookUpOutcome) -> SendOutcome:
+    """A 409 may mean "already done": only the look-up can tell, and where it says nothing nobody knows."""
+    match found:
+        case Found(provider_id):
+            return Sent(provider_id)
+        case Absent():
+            return settle("http_409")
+        case NoAnswer():
+            return Unknown("http_409")
+
+
+def _read_look_up(answer: Answered, response_id: str | None) -> LookUpOutcome:
+    if answer.status == ABSENT:
+        return Absent()
+    if answer.status != FOUND:
+        return NoAnswer("redirect" if 300 <= answer.status < 400 else f"http_{answer.status}")  # noqa: PLR2004
+    if answer.flaw is not None:
+        return NoAnswer(answer.flaw)
+    document = read_json(answer.body)
+    provider_id = id_at(document, response_id)
+    if says_false(document):
+        return NoAnswer("says_false")
+    if response_id is not None and provider_id is None:
+        return NoAnswer("no_response_id")
+    return Found(provider_id)
