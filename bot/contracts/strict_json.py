@@ -59,13 +59,16 @@ def canonical_json(value: object) -> bytes:
     """Write the canonical form of RFC 8785.
 
     Raises:
-        rfc8785.CanonicalizationError: for what has none: integers beyond 2^53-1, NaN, what is not JSON.
+        rfc8785.CanonicalizationError: for what has none: huge integers, NaN, half a surrogate pair.
 
     """
     # orjson writes the same bytes some 40 times faster, except for some floats and for the order of names
     # that are not ASCII (UTF-8 order is not UTF-16 order); those few take the general way.
     if _is_plain(value):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        try:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        except orjson.JSONEncodeError as fault:
+            raise rfc8785.CanonicalizationError("half a surrogate pair, or nested too deep") from fault
     return rfc8785.dumps(value)  # type: ignore[arg-type]  # what is not JSON raises
 
 

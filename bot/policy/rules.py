@@ -60,7 +60,7 @@ def check_rules(
 def find_unsendable(output: Mapping[str, Any]) -> tuple[FieldError, ...]:
     """List what a connector could not send: line breaks in headers, NUL, integers losing digits.
 
-    Found when a draft is validated, so that no reviewer sees a draft that cannot leave (RFC 5322, section 2.2).
+    Found when a draft is validated, so that no reviewer sees one that cannot leave (RFC 5322, section 2.2).
     """
     found = find_faults(dict(output), "output")
     for name, value in output.items():
