@@ -191,4 +191,6 @@ def _outcome(answer: Response) -> str:
         body = json.loads(bytes(answer.body))
     except ValueError:
         return f"http_{answer.status_code}"
+    if not isinstance(body, dict):
+        return "unreadable"
     return "ok" if body.get("ok") else str(body.get("error"))

@@ -212,7 +212,9 @@ class SlackClient:
         return await self._call(method, json=body)
 
     async def _read(self, method: str, **arguments: Any) -> SlackAnswer:  # noqa: ANN401 - whatever Slack takes
-        return await self._call(method, http_verb="GET", params=arguments)
+        """A form by POST, which every method takes: aiohttp sends a GET again when the line breaks."""
+        form = {name: _form_value(value) for name, value in arguments.items() if value is not None}
+        return await self._call(method, data=form)
 
     async def _call(self, method: str, **how: Any) -> SlackAnswer:  # noqa: ANN401 - handed to the SDK as it is
         """One request under one deadline. The SDK's exceptions carry whole answers: none leaves here."""
@@ -240,6 +242,10 @@ def _read_error(refused: SlackApiError) -> SlackAnswer:
     if isinstance(response, aiohttp.ClientResponse):  # The body was no JSON.
         return read_answer(response.status, _lower(response.headers), None)
     return read_answer(response.status_code, _lower(response.headers), response.data)
+
+
+def _form_value(value: str | int | bool) -> str:  # noqa: FBT001 - the value itself, no switch
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
