@@ -1,0 +1,153 @@
+"""Puts together the answers to slash commands as notices: help, usage, status, queue, kill and resume.
+
+Drawing them is in `notices`; what the commands do is in `doors/commands` and `flow/`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from bot.cards.draft import title_of
+from bot.cards.notices import Notice, Part, Said
+from bot.cards.views import Who
+
+MEMBER_COMMANDS: Final = ("queue", "show", "status")
+ADMIN_COMMANDS: Final = ("kill", "resume", "rerun", "unknown", "metrics", "erase")
+MOST_LINES: Final = 20  # An answer longer than two phone screens is read by nobody.
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """One closed scope of the kill switch."""
+
+    scope: str
+    who: Who
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchView:
+    """How the kill switch stands: the setting, the `all` row, and every closed scope."""
+
+    enabled: bool
+    all_row: bool = True
+    closed: tuple[Closed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is in the works."""
+
+    waiting: int
+    queued: int
+    sending: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One draft that waits for the caller."""
+
+    kind: str
+    entity: str
+    since: datetime
+    expires: datetime | None = None
+
+
+def help_text(*, admin: bool, language: str = "en") -> Notice:
+    """List the commands that the caller may use."""
+    commands = (*MEMBER_COMMANDS, *ADMIN_COMMANDS) if admin else MEMBER_COMMANDS
+    said = ["help.title", *(f"help.{command}" for command in commands), *(["help.scopes"] if admin else [])]
+    return Notice(tuple(Said(key) for key in said), language)
+
+
+def unknown_word(word: str, *, admin: bool, switch: SwitchView, language: str = "en") -> Notice:
+    """Say that the word is not known, then usage and the current state."""
+    usage = help_text(admin=admin, language=language).said
+    return Notice((Said("usage.unknown_word", {"word": word}), *usage, *_switch(switch)), language)
+
+
+def usage(problem: str, /, *, language: str = "en", **parts: Part) -> Notice:
+    """Say what is wrong with a command, by the name of its sentence `usage.…`."""
+    return Notice((Said(f"usage.{problem}", parts),), language)
+
+
+def status(switch: SwitchView, counts: Counts, *, language: str = "en") -> Notice:
+    """Say how the switch stands and what is in the works."""
+    parts: dict[str, Part] = {
+        "waiting": counts.waiting,
+        "queued": counts.queued,
+        "sending": counts.sending,
+        "unknown": counts.unknown,
+    }
+    return Notice((*_switch(switch), Said("status.counts", parts)), language)
+
+
+def _switch(switch: SwitchView) -> list[Said]:
+    found: list[Said] = []
+    if not switch.enabled:
+        found.append(Said("status.setting_off"))
+    if not switch.all_row:
+        found.append(Said("status.row_missing"))
+    for closed in switch.closed:
+        parts: dict[str, Part] = {
+            "scope": closed.scope,
+            "who": closed.who,
+            "at": closed.at,
+            "reason": closed.reason,
+        }
+        found.append(Said("status.closed", parts))
+    return found or [Said("status.open")]
+
+
+def queue(waiting: Sequence[Waiting], *, total: int | None = None, language: str = "en") -> Notice:
+    """List what waits for the caller, in the order given; `total` when there is more than was fetched."""
+    if not waiting:
+        return Notice((Said("queue.empty"),), language)
+    count = len(waiting) if total is None else total
+    shown = [_queue_line(item) for item in waiting[:MOST_LINES]]
+    more = [Said("queue.more", {"count": count - len(shown)})] if count > len(shown) else []
+    return Notice((Said("queue.title", {"count": count}), *shown, *more), language)
+
+
+def _queue_line(item: Waiting) -> Said:
+    parts: dict[str, Part] = {"kind": title_of(item.kind), "entity": item.entity, "since": item.since}
+    if item.expires is None:
+        return Said("queue.line_open", parts)
+    return Said("queue.line", {**parts, "expires": item.expires})
+
+
+def queue_card(count: int, *, language: str = "en") -> Notice:
+    """One card stands for all that exceed `max_open_cards` in a channel."""
+    return Notice((Said("queue.card", {"count": count}),), language)
+
+
+def killed(
+    scope: str, *, in_flight: Sequence[str], already: bool, reason: str, language: str = "en"
+) -> Notice:
+    """Say that no further send starts, which ones had started and not ended, and ask for a missing reason."""
+    said = [Said("kill.already" if already else "kill.done", {"scope": scope})]
+    said.append(
+        Said("kill.in_flight", {"count": len(in_flight)}) if in_flight else Said("kill.none_in_flight")
+    )
+    said += [Said("kill.line", {"key": key}) for key in in_flight[:MOST_LINES]]
+    if len(in_flight) > MOST_LINES:
+        said.append(Said("queue.more", {"count": len(in_flight) - MOST_LINES}))
+    if not reason:
+        said.append(Said("kill.ask_reason", {"scope": scope}))
+    return Notice(tuple(said), language)
+
+
+def resumed(scope: str, *, already: bool, still_closed: Sequence[str] = (), language: str = "en") -> Notice:
+    """Say that sending goes on, and what is still stopped by another scope."""
+    said = [Said("resume.already" if already else "resume.done", {"scope": scope})]
+    if still_closed:
+        said.append(Said("resume.still_closed", {"scopes": ", ".join(still_closed)}))
+    return Notice(tuple(said), language)
+
+
+def answer(key: str, /, *, language: str = "en", **parts: Part) -> Notice:
+    """One sentence of a command by its key: `rerun.…`, `erase.…`, `unknown.none`, `resume.not_allowed`."""
+    return Notice((Said(key, parts),), language)

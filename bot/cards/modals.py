@@ -1,0 +1,139 @@
+"""Draws the modals that ask or say something: why rejected, what to change, the edit, the typed approval.
+
+The whole draft to read is in `reading`; what a submission does, in `doors/modals`. Private metadata is
+one opaque value, no text.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from bot.cards.blocks import Block, Element, clip, modal_of, outside, phrase, plain_text, quote, rich, section
+from bot.cards.draft import title_of
+from bot.cards.text import length
+from bot.cards.views import Field
+from bot.cards.words import say
+from bot.contracts.click import APPROVE_ACTION, EDIT_ACTION, REDRAFT_ACTION, REJECT_ACTION
+
+REASON_TEXT: Final = 1_000  # A reason is a few sentences; it stands whole on the card.
+INPUT_TEXT: Final = 3_000  # Slack: longest text of a plain text input
+ANSWER_ACTION: Final = "stet.answer"  # the input's action id in each question
+EDIT_BLOCK: Final = "stet.edit."  # an edited field's block id begins so; the field's name follows
+MESSAGE_VIEW: Final = "stet.message"  # callback id of a modal that only says something
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """A modal that asks one thing. `value` is the encoded button value that the answer is bound to."""
+
+    value: str
+    entity: str
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class EditView:
+    """The fields a reviewer may change, as they stand."""
+
+    value: str
+    fields: tuple[Field, ...]
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """A modal that only says something; `kept` is what the person had typed, to copy from."""
+
+    key: str
+    kept: tuple[Field, ...] = ()
+    language: str = "en"
+
+
+def reject(view: QuestionView) -> Block:
+    """Ask why; the reason is required and at most REASON_TEXT long."""
+    return _question(view, "reject", callback=REJECT_ACTION, submit="button.reject")
+
+
+def redraft(view: QuestionView) -> Block:
+    """Ask what should change."""
+    return _question(view, "redraft", callback=REDRAFT_ACTION, submit="button.redraft")
+
+
+def typed(view: QuestionView) -> Block:
+    """Ask for the entity to be typed, for kinds whose approval is confirmed so."""
+    return _question(view, "typed", callback=APPROVE_ACTION, submit="button.approve")
+
+
+def can_edit(fields: Iterable[Field]) -> bool:
+    """Say whether every field fits into Slack's text input; a longer one would be cut."""
+    return all(length(field.text) <= INPUT_TEXT for field in fields)
+
+
+def edit(view: EditView) -> Block:
+    """Offer the fields for editing, exactly as stored; an emptied field is an answer too."""
+    inputs = [_edit_input(field) for field in view.fields]
+    modal = modal_of(view.language, say(view.language, "edit.title"), inputs)
+    return {**modal, **_submitting(view.language, view.value, callback=EDIT_ACTION, submit="button.save")}
+
+
+def message(view: MessageView) -> Block:
+    """Say one sentence; below it what the person had typed, so that nothing typed is lost."""
+    blocks = [rich("stet.message.text", section(phrase(view.language, view.key)))]
+    if view.kept:
+        title = section(phrase(view.language, "message.kept"))
+        kept = [part for field in view.kept for part in _kept(field)]
+        blocks.append(rich("stet.message.kept", title, *kept))
+    modal = modal_of(view.language, say(view.language, "message.title"), blocks)
+    return {**modal, "callback_id": MESSAGE_VIEW}
+
+
+def _kept(field: Field) -> list[Element]:
+    heading = section([outside(title_of(field.name), limit=80, bold=True)])
+    return [heading, quote([outside(field.text, limit=INPUT_TEXT * 4)])]
+
+
+def _question(view: QuestionView, name: str, *, callback: str, submit: str) -> Block:
+    language, typing = view.language, name == "typed"
+    element = {
+        "type": "plain_text_input",
+        "action_id": ANSWER_ACTION,
+        "multiline": not typing,
+        "min_length": 1,
+        "max_length": REASON_TEXT,
+    }
+    asked = {
+        "type": "input",
+        "block_id": f"stet.{name}.input",
+        "label": plain_text(say(language, f"{name}.label")),
+        "hint": plain_text(say(language, f"{name}.hint")),
+        "element": element,
+    }
+    shown = [rich(f"stet.{name}.entity", section([outside(view.entity, limit=5_000, code=typing)]))]
+    modal = modal_of(language, say(language, f"{name}.title"), [*shown, asked])
+    return {**modal, **_submitting(language, view.value, callback=callback, submit=submit)}
+
+
+def _submitting(language: str, value: str, *, callback: str, submit: str) -> Block:
+    return {
+        "callback_id": callback,
+        "private_metadata": value,
+        "submit": plain_text(say(language, submit)),
+        "clear_on_close": False,
+    }
+
+
+def _edit_input(field: Field) -> Block:
+    element = {
+        "type": "plain_text_input",
+        "action_id": ANSWER_ACTION,
+        "multiline": True,
+        "max_length": INPUT_TEXT,
+        **({"initial_value": field.text} if field.text else {}),
+    }
+    return {
+        "type": "input",
+        "block_id": f"{EDIT_BLOCK}{field.name}",
+        "label": plain_text(clip(title_of(field.name), 100)),
+        "optional": True,
+        "element": element,
+    }

@@ -1,0 +1,172 @@
+"""Draws what is said in a sentence or two: private answers to clicks, alerts, lines in a thread.
+
+The sentences are in `words_en_answers`; longer answers to slash commands are put together in `answers`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from bot.cards.blocks import (
+    Block,
+    Element,
+    date,
+    lines,
+    message_text,
+    outside,
+    people,
+    person,
+    phrase,
+    rich,
+    words,
+)
+from bot.cards.views import Who
+
+Part = str | int | datetime | Who | tuple[Who, ...]
+
+
+class Refusal(StrEnum):
+    """Why a click changed nothing. Places to fill: see the sentence `refused.…` of the same name."""
+
+    NEWER_REVISION = "newer_revision"
+    EXPIRED = "expired"  # at
+    APPROVED = "approved"  # who, at
+    REJECTED = "rejected"  # who, at
+    CANCELLED = "cancelled"  # who, at
+    SUPERSEDED = "superseded"
+    BLOCKED = "blocked"
+    REDRAFTING = "redrafting"
+    STARTED = "started"
+    SETTLED = "settled"
+    NOT_REVIEWER = "not_reviewer"
+    NOT_QUALIFIED = "not_qualified"
+    GUEST = "guest"
+    STRANGER = "stranger"
+    DEACTIVATED = "deactivated"
+    BOT = "bot"
+    UNKNOWN = "unknown"  # the person could not be read
+    GROUP_UNREADABLE = "group_unreadable"
+    REQUESTER = "requester"
+    EDITOR = "editor"
+    CORRECTOR = "corrector"
+    ALREADY_VOTED = "already_voted"  # count, quorum
+    WRONG_SURFACE = "wrong_surface"
+    UNKNOWN_BUTTON = "unknown_button"
+    KIND_GONE = "kind_gone"
+    REDRAFTS_USED_UP = "redrafts_used_up"
+    TYPED_WRONG = "typed_wrong"
+    NOT_ADMIN = "not_admin"
+    EFFECT_MOVED = "effect_moved"
+    TOO_SLOW = "too_slow"
+    NOT_KNOWN_YET = "not_known_yet"
+    AWAY = "away"
+
+
+class Done(StrEnum):
+    """What a click did."""
+
+    APPROVED = "approved"
+    VOTED = "voted"  # count, quorum
+    REJECTED = "rejected"
+    EDITED = "edited"  # revision
+    UNCHANGED = "unchanged"
+    REDRAFTING = "redrafting"
+    CANCELLED = "cancelled"
+    SETTLED = "settled"
+
+
+class Alert(StrEnum):
+    """What the operators' channel is told."""
+
+    PAYLOAD_CONFLICT = "payload_conflict"  # key
+    DRAFTING_FAILED = "drafting_failed"  # key, reason, mend (see `mend`)
+    QUOTA = "quota"  # key
+    BUDGET = "budget"  # scope
+    TAKEOVERS = "takeovers"  # key, count
+    CHANNEL_MISSING = "channel_missing"  # channel, reason
+    CARD_REFUSED = "card_refused"  # key, reason
+    UNKNOWN_RISING = "unknown_rising"  # count, since
+    EARNED_LOST = "earned_lost"  # kind, reason
+    KIND_GONE = "kind_gone"  # kind, count
+    EFFECT_FAILED = "effect_failed"  # key, reason
+    STEP_FAILED = "step_failed"  # step, reason
+    SWITCH_CLOSED = "switch_closed"  # scope, who, reason
+    SWITCH_OPENED = "switch_opened"  # scope, who, reason
+
+
+class Thread(StrEnum):
+    """A line in a card's thread."""
+
+    REVISION = "revision"  # revision
+    EDITED = "edited"  # revision, who
+    REMINDER = "reminder"  # expires
+    REMINDER_OPEN = "reminder_open"
+    ESCALATED = "escalated"  # who, expires
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence by its key. Text among the parts counts as from outside: marked, cut, never parsed."""
+
+    key: str
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Some sentences, a line each."""
+
+    said: tuple[Said, ...]
+    language: str = "en"
+
+
+def refused(why: Refusal, /, *, language: str = "en", **parts: Part) -> Notice:
+    """Tell one person why their click changed nothing."""
+    return Notice((Said(f"refused.{why}", parts),), language)
+
+
+def done(what: Done, /, *, language: str = "en", **parts: Part) -> Notice:
+    """Tell one person what their click did."""
+    return Notice((Said(f"done.{what}", parts),), language)
+
+
+def alert(what: Alert, /, *, language: str = "en", **parts: Part) -> Notice:
+    """Tell the operators. `mend` among the parts is `misconfigured`, `invalid`, `refused` or `retries`."""
+    return Notice((Said(f"alert.{what}", parts),), language)
+
+
+def thread(what: Thread, /, *, language: str = "en", **parts: Part) -> Notice:
+    """Say something in a card's thread."""
+    return Notice((Said(f"thread.{what}", parts),), language)
+
+
+def render(notice: Notice) -> list[Block]:
+    """Draw the notice as one block of rich text."""
+    return [rich("stet.notice", lines(_sentence(notice.language, said) for said in notice.said))]
+
+
+def fallback(notice: Notice) -> str:
+    """The message's `text`: the same sentences, escaped once."""
+    return "\n".join(message_text(_sentence(notice.language, said)) for said in notice.said)
+
+
+def _sentence(language: str, said: Said) -> list[Element]:
+    drawn = {name: _part(language, name, part) for name, part in said.parts.items()}
+    return phrase(language, said.key, **drawn)
+
+
+def _part(language: str, name: str, part: Part) -> Element | list[Element]:
+    match part:
+        case Who():
+            return person(part)
+        case tuple():
+            return people(part)
+        case datetime():
+            return date(part)
+        case int():
+            return words(f"{part:,}") if name == "count" else words(str(part))
+        case str() if name == "mend":
+            return phrase(language, f"mend.{part}")
+        case str():
+            return outside(part, limit=500)

@@ -1,0 +1,270 @@
+"""What a draft's card is drawn from: one frozen value with everything in it. `flow/show` fills it from rows.
+
+How it is drawn is in `review`, `draft` and `modals`; times are aware datetimes, button values ready strings.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A person or user group: a Slack id (`U…`, `W…`, `S…`), a subject `slack:T…:U…`, or any other word.
+
+    With a name the name is shown as text, which notifies nobody; without one Slack shows the mention.
+    """
+
+    id: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One named part of the output; `literal` text keeps its shape (JSON, tables)."""
+
+    name: str
+    text: str
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What goes out on approval. `host` is the target's host, or the channel or server it goes through."""
+
+    effect_type: str
+    host: str
+    recipient: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buttons:
+    """The value for each button that was minted; None draws no button."""
+
+    approve: str | None = None
+    reject: str | None = None
+    read: str | None = None
+    edit: str | None = None
+    redraft: str | None = None
+    cancel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Voting:
+    """Who may decide, how many approvals are needed, and who has given one."""
+
+    reviewers: tuple[Who, ...]
+    quorum: int = 1
+    voters: tuple[Who, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The revision before this one, to show what changed."""
+
+    revision: int
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SmallPrint:
+    """What one looks up once in a hundred cards. `repeats`: how often the event arrived again."""
+
+    key: str
+    model: str | None = None
+    prompt_version: str | None = None
+    edited_by: Who | None = None
+    repeats: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRejection:
+    """An older draft of the same thing that was rejected."""
+
+    by: Who
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The run that this one corrects, and the provider ids of what that one already sent."""
+
+    key: str
+    reason: str
+    sent: tuple[str, ...] = ()
+
+
+class PendingNote(StrEnum):
+    """Why an open card is open again, or what to know before deciding."""
+
+    NEW = "new"
+    NEWER_EVENT = "newer_event"  # withdrawn: a newer event came before anything was sent
+    NOT_FRESH = "not_fresh"  # withdrawn: the approval outlived fresh_for
+    NEWER_FAILED = "newer_failed"  # a newer event came, and its drafting failed
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Waits for a decision."""
+
+    note: PendingNote = PendingNote.NEW
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A newer event was accepted; its draft is being made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redrafting:
+    """Somebody asked the model for another revision."""
+
+    by: Who
+    wish: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Waits to be sent; after a try that provably sent nothing, with its reason and the next time."""
+
+    tries: int = 0
+    last_reason: str | None = None
+    next_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Held by the kill switch of this scope (`all`, `kind:…`, `effect:…`, or `setting`)."""
+
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """Goes out at its time unless somebody cancels."""
+
+    due: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A send has started and has no answer yet."""
+
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Confirmed by the provider, or by the person named."""
+
+    at: datetime
+    provider_id: str | None = None
+    confirmed_by: Who | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SendUnknown:
+    """Nobody knows whether it was delivered."""
+
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendFailed:
+    """Proven not delivered, and not tried again; `by` when a person gave it up."""
+
+    at: datetime
+    reason: str
+    by: Who | None = None
+
+
+Life = Queued | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """Decided in favour: by people, or by the gate (`by` empty, `gate` names which)."""
+
+    life: Life
+    by: tuple[Who, ...] = ()
+    at: datetime | None = None
+    gate: Literal["approve_first", "delayed", "by_exception"] = "approve_first"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Decided against."""
+
+    by: Who
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Nobody decided in time."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A newer event took its place."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Stopped by a person before anything was sent."""
+
+    by: Who
+    at: datetime
+
+
+State = Pending | Blocked | Redrafting | Approved | Rejected | Expired | Superseded | Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Since when the draft waits, and until when."""
+
+    opened_at: datetime
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The record upstream. A link only when https and on one of `hosts` (the kind's `record_hosts`)."""
+
+    url: str | None = None
+    hosts: frozenset[str] = frozenset()
+    requested_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewView:
+    """Everything a draft's card shows. `version` is the card's: it makes block ids new for each drawing."""
+
+    kind: str
+    entity: str
+    revision: int
+    version: int
+    state: State
+    action: Action
+    draft: tuple[Field, ...]
+    voting: Voting
+    times: Times
+    small: SmallPrint
+    labels: tuple[Field, ...] = ()
+    warnings: tuple[str, ...] = ()
+    previous: Previous | None = None
+    source: Source = Source()
+    buttons: Buttons = Buttons()
+    confirm: Literal["none", "dialog", "typed"] = "none"
+    earlier: EarlierRejection | None = None
+    replaces: Replacement | None = None
+    language: str = "en"

@@ -1,0 +1,142 @@
+"""English: answers to clicks and commands, alerts to the operators. Between asterisks is bold.
+
+Sentences of the cards are in `words_en`.
+"""
+
+from typing import Final
+
+WORDS: Final[dict[str, str]] = {
+    # Private answers to a click: what is so, then what to do.
+    "refused.newer_revision": "There is a newer revision. Nothing was decided. Please read the card again.",
+    "refused.expired": "Too late: this draft expired {at}. Nothing was decided.",
+    "refused.approved": "Already approved by {who}, {at}.",
+    "refused.rejected": "Already rejected by {who}, {at}.",
+    "refused.cancelled": "Already cancelled by {who}, {at}.",
+    "refused.superseded": "A newer event took the place of this draft. Nothing was decided.",
+    "refused.blocked": "A newer draft is coming. Please decide on that one.",
+    "refused.redrafting": "A new draft is being made. Please decide on that one.",
+    "refused.started": "Too late to cancel: sending has started.",
+    "refused.settled": "This is already settled. The card shows how.",
+    "refused.not_reviewer": "Only reviewers of this kind may decide. Nothing was decided.",
+    "refused.not_qualified": (
+        "This kind is regulated: only qualified reviewers may decide. Nothing was decided."
+    ),
+    "refused.guest": "Guests may not decide. Nothing was decided.",
+    "refused.stranger": "Only members of this workspace may decide. Nothing was decided.",
+    "refused.deactivated": "This account is deactivated. Nothing was decided.",
+    "refused.bot": "Bots may not decide. Nothing was decided.",
+    "refused.group_unreadable": "I cannot read the reviewers' group. Nothing was decided. Please try again.",
+    "refused.unknown": ("I could not check who you are just now. Nothing was decided. Please try again."),
+    "refused.requester": "You asked for this, so somebody else has to approve it.",
+    "refused.editor": "You wrote this revision, so somebody else has to approve it.",
+    "refused.corrector": "You asked for this correction, so somebody else has to approve it.",
+    "refused.already_voted": "Your approval already counts: {count} of {quorum} so far.",
+    "refused.wrong_surface": "This button belongs to another message. Please use the card in the channel.",
+    "refused.unknown_button": "This button is no longer valid. Please use the card in the channel.",
+    "refused.kind_gone": "This kind is no longer in the policy, so nobody can decide on it.",
+    "refused.redrafts_used_up": "No more new drafts for this one. Please edit it, approve it or reject it.",
+    "refused.typed_wrong": "That is not what the card names. Nothing was decided.",
+    "refused.not_admin": "Only admins may do this.",
+    "refused.effect_moved": "This was settled or has changed in the meantime. The card shows how.",
+    "refused.too_slow": "That took too long. Nothing was decided. Please try again.",
+    "refused.not_known_yet": "Not known yet whether this was decided. The card will show it.",
+    "refused.away": "The database is away. Nothing was decided. Please try again in a minute.",
+    # Private answers to a click that counted.
+    "done.approved": "Approved.",
+    "done.voted": "Your approval counts: {count} of {quorum}.",
+    "done.rejected": "Rejected. Nothing is sent.",
+    "done.edited": "Saved as revision {revision}. It needs a new approval.",
+    "done.unchanged": "Nothing was changed, so there is no new revision.",
+    "done.redrafting": "The model is asked for a new draft.",
+    "done.cancelled": "Cancelled. Nothing is sent.",
+    "done.settled": "Recorded.",
+    "modal.overtaken": (
+        "Overtaken by something newer. Nothing was decided. Please close this and read the card again."
+    ),
+    # Lines in a card's thread.
+    "thread.revision": "Revision {revision} is here. The card above shows it.",
+    "thread.edited": "Revision {revision}, edited by {who}. The card above shows it.",
+    "thread.reminder": "Still waiting for a decision. Expires {expires}",
+    "thread.reminder_open": "Still waiting for a decision.",
+    "thread.escalated": "{who}: still waiting for a decision. Expires {expires}",
+    # Alerts in the operators' channel.
+    "alert.payload_conflict": (
+        "*Same key, other content.* {key} came again with different content. The first one stands."
+    ),
+    "alert.drafting_failed": "*No draft.* {key} could not be drafted ({reason}). {mend}",
+    "alert.quota": "*Model quota used up.* {key} could not be drafted. Please check the model account.",
+    "alert.budget": "*Daily tokens used up* for {scope}. Drafting goes on when the day turns.",
+    "alert.takeovers": "*Workers keep dying* on {key}: taken over {count} times.",
+    "alert.channel_missing": (
+        "*Channel not reachable:* {channel} ({reason}). Cards wait, and still expire. Invite the bot."
+    ),
+    "alert.card_refused": "*Slack refuses a card* of {key} ({reason}). The draft itself is safe.",
+    "alert.unknown_rising": "*Unknown effects:* {count} open, the oldest since {at}. See `/stet unknown`.",
+    "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason}).",
+    "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts.",
+    "alert.effect_failed": "*Not sent:* {key} ({reason}).",
+    "alert.step_failed": "*A background step fails:* {step} ({reason}). It is tried again.",
+    "alert.switch_closed": "*Kill switch on* for {scope}, by {who}. Reason: {reason}",
+    "alert.switch_opened": "*Kill switch off* for {scope}, by {who}. Reason: {reason}",
+    "mend.misconfigured": "Run `doctor` to see which setting is wrong.",
+    "mend.invalid": "Look at it with `/stet show`.",
+    "mend.refused": "The model refused. It is not asked again.",
+    "mend.retries": "It was tried often enough. `/stet rerun` starts it again.",
+    # Slash commands.
+    "help.title": "*Stet lets nothing out before a person approved it.*",
+    "help.queue": "`/stet queue` what waits for you",
+    "help.show": "`/stet show KEY` the history of one key",
+    "help.status": "`/stet status` switch, queue and health",
+    "help.kill": "`/stet kill [SCOPE] REASON` stop sending",
+    "help.resume": "`/stet resume [SCOPE] REASON` go on sending",
+    "help.rerun": "`/stet rerun KEY` try a failed one again",
+    "help.unknown": "`/stet unknown` sent or not? Nobody knows yet",
+    "help.metrics": "`/stet metrics [DAYS]` the figures",
+    "help.erase": "`/stet erase ENTITY` remove content, keep the proof",
+    "help.scopes": "SCOPE is `all`, `llm`, `kind:NAME` or `effect:TYPE`.",
+    "usage.unknown_word": "I do not know “{word}”.",
+    "usage.key_missing": "Please name the key: `/stet {command} KEY`",
+    "usage.entity_missing": "Please name the entity: `/stet erase ENTITY`",
+    "usage.reason_missing": "Please give a reason: `/stet resume [SCOPE] REASON`",
+    "usage.days_wrong": "Days are a number from 1 to 365: `/stet metrics 7`",
+    "usage.scope_unknown": "There is no {scope}. Known: {known}",
+    "usage.key_unknown": "I have never seen {key}.",
+    "usage.members_only": "Only full members of this workspace may use this.",
+    "status.open": "*🟢 Sending is on.*",
+    "status.setting_off": "*🔴 Sending is off:* `AI_ACTIONS_ENABLED` is not `true`.",
+    "status.row_missing": (
+        "*🔴 Sending is off:* the switch has no row. `/stet resume all REASON` makes it again."
+    ),
+    "status.closed": "*🔴 Stopped:* {scope}, by {who}, {at}. Reason: {reason}",
+    "status.counts": (
+        "Waiting for people: {waiting} · to be sent: {queued} · sending: {sending} · unknown: {unknown}"
+    ),
+    "queue.title": "*Waiting for you: {count}*",
+    "queue.empty": "Nothing waits for you.",
+    "queue.line": "{kind} · {entity} · since {since}, expires {expires}",
+    "queue.line_open": "{kind} · {entity} · since {since}",
+    "queue.more": "and {count} more",
+    "queue.card": (
+        "*{count} more wait here.* They get their card as the open ones are decided. "
+        "`/stet queue` lists yours."
+    ),
+    "kill.done": "*🔴 Stopped:* {scope}. No further send starts.",
+    "kill.already": "*🔴 Already stopped:* {scope}.",
+    "kill.in_flight": "Started before and not ended: {count}",
+    "kill.line": "• {key}",
+    "kill.none_in_flight": "Nothing is on its way.",
+    "kill.ask_reason": "Please add why: `/stet kill {scope} REASON`",
+    "resume.done": "*🟢 Resumed:* {scope}.",
+    "resume.already": "*🟢 Was not stopped:* {scope}.",
+    "resume.still_closed": "Still stopped: {scopes}",
+    "resume.not_allowed": "Who may pull the switch may not release it. Please ask an admin.",
+    "rerun.done": "{key} is tried again under the same key.",
+    "rerun.final": "{key} is {state}: it is never replayed. You can correct it with a new event.",
+    "rerun.waiting": "{key} waits for a person. Nothing to run again.",
+    "rerun.approved": "{key} is approved and on its way. It is never replayed.",
+    "rerun.unsettled": "{key} has an effect that is not settled. Please settle it first: `/stet unknown`",
+    "unknown.none": "No effect is unknown.",
+    "erase.done": "Erased the content of {entity}: {count} runs. The record still verifies.",
+    "erase.exempt": "Kept for now, still open or unknown: {count}",
+    "erase.nothing": "There is nothing about {entity}.",
+}

@@ -1,0 +1,192 @@
+"""Views to draw: one of each state of each card, and texts that try to do harm.
+
+What they must look like is in the golden files; what they must never do is in `test_hostile`.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.cards.unknown import Ending, Evidence, LookUp, Settled, UnknownView
+from bot.cards.views import (
+    Action,
+    Approved,
+    Blocked,
+    Buttons,
+    Cancelled,
+    EarlierRejection,
+    Expired,
+    Field,
+    Paused,
+    Pending,
+    PendingNote,
+    Previous,
+    Queued,
+    Redrafting,
+    Rejected,
+    Replacement,
+    ReviewView,
+    Scheduled,
+    SendFailed,
+    Sending,
+    SendUnknown,
+    Sent,
+    SmallPrint,
+    Source,
+    Superseded,
+    Times,
+    Voting,
+    Who,
+)
+
+OPENED = datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
+DECIDED = OPENED + timedelta(minutes=12)
+ANNA, BEN, LEADS = Who("U0ANNA", "Anna"), Who("U0BEN", "Ben"), Who("S0LEADS", "@support-leads")
+
+
+def value(letter: str, revision: int = 2) -> str:
+    return f"{letter * 43}.{revision}"
+
+
+ALL_BUTTONS = Buttons(
+    approve=value("a"),
+    reject=value("b"),
+    read=value("c"),
+    edit=value("d"),
+    redraft=value("e"),
+    cancel=value("f"),
+)
+
+PLAIN = ReviewView(
+    kind="customer_email",
+    entity="customer:42",
+    revision=2,
+    version=7,
+    state=Pending(),
+    action=Action("http", "n8n.example", "jo@customer.example"),
+    draft=(
+        Field("subject", "Your refund for order 1007"),
+        Field("body", "Dear Jo,\n\nwe have refunded 45 EUR today.\n\nKind regards\nSupport"),
+    ),
+    voting=Voting((ANNA, BEN, LEADS)),
+    times=Times(OPENED, OPENED + timedelta(hours=48)),
+    small=SmallPrint("n8n:customer_email:hubspot-ticket-9182-v17", "gpt-x-mini", "3f2a91c0ffee0000"),
+    labels=(Field("label", "refund"), Field("score", "0.83")),
+    source=Source("https://crm.example/tickets/9182", frozenset({"crm.example"})),
+    buttons=ALL_BUTTONS,
+)
+
+FIRST_REVISION = Previous(
+    1,
+    (
+        Field("subject", "Your refund for order 1007"),
+        Field("body", "Dear Jo,\n\nwe will refund 40 EUR tomorrow.\n\nKind regards\nSupport"),
+        Field("label", "refund"),
+        Field("score", "0.83"),
+    ),
+)
+CORRECTION = Replacement("n8n:customer_email:hubspot-ticket-9182-v16", "wrong amount", ("msg-881",))
+EARLIER = EarlierRejection(BEN, OPENED - timedelta(days=1), "wrong tone")
+
+
+def approved(life: Any, **more: Any) -> ReviewView:
+    return replace(PLAIN, state=Approved(life, by=(ANNA,), at=DECIDED, **more))
+
+
+def with_body(text: str, **more: Any) -> ReviewView:
+    return replace(PLAIN, draft=(Field("subject", "Hello"), Field("body", text)), **more)
+
+
+REVIEW_STATES: dict[str, ReviewView] = {
+    "pending": PLAIN,
+    "pending_warned": replace(
+        PLAIN,
+        warnings=("The customer asks for money back.",),
+        previous=FIRST_REVISION,
+        voting=Voting((ANNA, BEN, LEADS), quorum=2, voters=(BEN,)),
+        small=replace(PLAIN.small, edited_by=ANNA, repeats=3),
+        source=replace(PLAIN.source, requested_by="U0BOSS"),
+    ),
+    "pending_confirmed_by_dialog": replace(PLAIN, confirm="dialog"),
+    "pending_correction": replace(PLAIN, replaces=CORRECTION, earlier=EARLIER),
+    "pending_after_failed_newer": replace(PLAIN, state=Pending(PendingNote.NEWER_FAILED)),
+    "pending_too_long": with_body("A long letter. " * 900),
+    "withdrawn_by_newer_event": replace(PLAIN, state=Pending(PendingNote.NEWER_EVENT)),
+    "withdrawn_not_fresh": replace(PLAIN, state=Pending(PendingNote.NOT_FRESH)),
+    "blocked": replace(PLAIN, state=Blocked()),
+    "redrafting": replace(PLAIN, state=Redrafting(ANNA, "Friendlier, please.")),
+    "queued": approved(Queued()),
+    "queued_after_tries": approved(Queued(2, "connection_refused", DECIDED + timedelta(minutes=5))),
+    "paused": approved(Paused("kind:customer_email")),
+    "scheduled": replace(PLAIN, state=Approved(Scheduled(DECIDED + timedelta(minutes=10)), gate="delayed")),
+    "sending": approved(Sending(DECIDED)),
+    "sent": approved(Sent(DECIDED, "msg-882")),
+    "sent_by_exception": replace(PLAIN, state=Approved(Sent(DECIDED, "msg-882"), gate="by_exception")),
+    "sent_says_a_person": approved(Sent(DECIDED, confirmed_by=BEN)),
+    "unknown": approved(SendUnknown(DECIDED, "timeout")),
+    "failed": approved(SendFailed(DECIDED, "http_422")),
+    "failed_given_up": approved(SendFailed(DECIDED, "given_up", by=BEN)),
+    "rejected": replace(PLAIN, state=Rejected(BEN, DECIDED, "Wrong amount: it was 54 EUR.")),
+    "expired": replace(PLAIN, state=Expired(OPENED + timedelta(hours=48))),
+    "superseded": replace(PLAIN, state=Superseded(DECIDED)),
+    "cancelled": replace(PLAIN, state=Cancelled(Who("U0CLARA"), DECIDED)),
+}
+
+_DEAD = Evidence(DECIDED, "timeout", 1)
+UNKNOWN = UnknownView(
+    key="n8n:customer_email:hubspot-ticket-9182-v17",
+    kind="customer_email",
+    entity="customer:42",
+    revision=2,
+    version=3,
+    action=PLAIN.action,
+    sent=PLAIN.draft,
+    evidence=_DEAD,
+    button_value="01957a3e-1111-7000-8000-000000000001.3",
+)
+_LOOKED = replace(_DEAD, looked_at=DECIDED + timedelta(minutes=1))
+
+
+def _ended(how: Settled, **more: Any) -> UnknownView:
+    return replace(UNKNOWN, ending=Ending(how, DECIDED + timedelta(hours=1), **more))
+
+
+UNKNOWN_STATES: dict[str, UnknownView] = {
+    "open": UNKNOWN,
+    "open_not_askable": replace(UNKNOWN, evidence=replace(_DEAD, look_up=LookUp.NONE)),
+    "open_looked_up": replace(
+        UNKNOWN,
+        evidence=replace(_LOOKED, look_up=LookUp.ABSENT, next_look_at=DECIDED + timedelta(minutes=5)),
+    ),
+    "open_no_answer": replace(
+        UNKNOWN, evidence=replace(_LOOKED, look_up=LookUp.NO_ANSWER, look_up_reason="http_500")
+    ),
+    "open_newer_waits": replace(UNKNOWN, newer_waits=True),
+    "delivered": _ended(Settled.DELIVERED, by=BEN),
+    "resent": _ended(Settled.RESENT, by=BEN),
+    "dropped": _ended(Settled.DROPPED, by=BEN),
+    "given_up": _ended(Settled.GIVEN_UP, by=BEN),
+    "found": _ended(Settled.FOUND, provider_id="msg-882"),
+}
+
+HOSTILE: dict[str, str] = {
+    "mentions": "<!channel> <!here> <@U0BOSS> AT&T @channel",
+    "forged_link": "<https://evil.example|Approve here> [Approve](https://evil.example) https://evil.example",
+    "entities": "&lt;!channel&gt; &amp;amp; &",
+    "bidi": "Pay to \u202egro.dab\u202c now \u2066x\u2069",
+    "zero_width": "a\u200bb x\U000e0100y \ufeffz\u00ad\u2060",
+    "tags": "Hello\U000e0068\U000e0069\U000e007f",
+    "too_long_by_one": "x" * 3001,
+    "less_than": "<" * 2990,
+    "ampersands": "&" * 2400,
+    "huge": "All the words of a very long payload. " * 1600,
+    "one_word": "w" * 60_000,
+    "emoji": "👩\u200d👩\u200d👧\u200d👦" * 1500,
+    "right_to_left": "שלום עולם، مرحبا بالعالم. " * 400,
+    "newlines": "\n" * 5000,
+    "markdown": "*bold* _it_ ~no~ `code` ```pre``` > quote\n# head :tada:",
+    "zalgo": "e" + "\u0301" * 4000,
+    "empty": "",
+    "blank": "   \n ",
+    "nul_and_escape": "a\x00b\x1b[31mred\x07",
+}

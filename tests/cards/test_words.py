@@ -1,0 +1,92 @@
+"""The tables of sentences: complete in every language, used, short enough, and with the same places."""
+
+import ast
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from bot.cards import answers
+from bot.cards.notices import Alert, Done, Refusal, Thread
+from bot.cards.unknown import LookUp, Settled
+from bot.cards.views import PendingNote
+from bot.cards.words import TABLES, say
+from bot.contracts.answer import Why
+from bot.policy.people import Bar
+
+ENGLISH = TABLES["en"]
+CARDS = Path(__file__).parents[2] / "bot" / "cards"
+# Keys that are put together from a word, and where the words come from.
+MADE = {
+    *(f"refused.{word}" for word in Refusal),
+    *(f"done.{word}" for word in Done),
+    *(f"alert.{word}" for word in Alert),
+    *(f"thread.{word}" for word in Thread),
+    *(f"unknown.look_up.{word}" for word in LookUp),
+    *(f"unknown.{word}" for word in Settled),
+    *(f"help.{word}" for word in (*answers.MEMBER_COMMANDS, *answers.ADMIN_COMMANDS)),
+    *(f"withdrawn.{word}" for word in (PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH)),
+}
+MADE_FROM = re.compile(
+    r"^(reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed)\."
+)
+SAID_BY_KEY = {"edit.too_long", "unknown.none", "unknown.open", "modal.overtaken", "resume.not_allowed"}
+
+
+def places(sentence: str) -> set[str]:
+    return {place for _, place, _, _ in Formatter().parse(sentence) if place}
+
+
+# Every language has the sentences of English, with the same places.
+@pytest.mark.parametrize("language", TABLES)
+def test_complete(language: str) -> None:
+    table = TABLES[language]
+    assert set(table) == set(ENGLISH)
+    assert [key for key in table if places(table[key]) != places(ENGLISH[key])] == []
+
+
+# Every key written in the code of the cards has a sentence.
+def test_keys_exist() -> None:
+    wanted: set[str] = set()
+    for path in CARDS.glob("*.py"):
+        if path.name.startswith("words_"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found = re.fullmatch(r"([a-z_]+)\.[a-z_.]*[a-z]", node.value)
+                if found and any(key.startswith(found[1] + ".") for key in ENGLISH):
+                    wanted.add(node.value)
+    assert wanted - set(ENGLISH) == set()
+    assert (
+        set(ENGLISH) - wanted - MADE - SAID_BY_KEY - {key for key in ENGLISH if MADE_FROM.match(key)} == set()
+    )
+
+
+# Every word that a reason, an alert or a state is made of has its sentence.
+def test_made_keys_exist() -> None:
+    assert set(ENGLISH) >= MADE
+
+
+# Whatever keeps a click from counting has its words.
+def test_every_refusal_is_worded() -> None:
+    assert {word.value for word in Refusal} >= {word.value for word in (*Why, *Bar)}
+
+
+# Style signs come in pairs, labels fit their buttons, titles their modals, in every language.
+@pytest.mark.parametrize("language", TABLES)
+def test_limits(language: str) -> None:
+    table = TABLES[language]
+    assert [key for key, text in table.items() if text.count("*") % 2 or text.count("`") % 2] == []
+    assert [key for key in table if key.startswith("button.") and len(table[key]) > 30] == []
+    titles = [
+        key
+        for key in table
+        if re.fullmatch(r"(reject|redraft|edit|typed|read|message)\.title|button\.close", key)
+    ]
+    assert [key for key in titles if len(table[key]) > 24] == []
+
+
+# A language without a table speaks English.
+def test_fallback_language() -> None:
+    assert say("xx", "button.approve") == "Approve"
