@@ -1,0 +1,256 @@
+"""Claims a run, gets its content (from the event, a stored answer or the model) and opens its draft.
+
+Not here: how the model is asked (bot/drafting) or the transaction that opens a draft (opening).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bot.drafting.check import check_output
+from bot.drafting.faults import DraftFault, LostLease, Misconfigured
+from bot.drafting.model import Answer, Ask, ModelClient
+from bot.flow import opening
+from bot.flow.checkpoints import reach
+from bot.gates.gate import Draft, Judge
+from bot.policy.keys import body_hash
+from bot.policy.kinds import Kind
+from bot.policy.limits import (
+    DRAFT_BACKOFF_SECONDS,
+    LEASE_SECONDS,
+    MAX_MODEL_WORKERS,
+    PROCESSING_SECONDS,
+    RENEW_SECONDS,
+    TAKEOVERS_FAIL,
+)
+from bot.policy.retries import Resume
+from bot.policy.rules import RuleVerdict
+from store import runs
+from store.database import Database
+from store.drafts import Content
+from store.errors import DatabaseAway, LostRace
+from store.runs import ClaimedRun, Held
+
+log = logging.getLogger(__name__)
+
+
+class Kinds(Protocol):
+    """Today's policy (bot/wiring)."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """The kinds by name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What drafting needs; `finished` is called whenever a run was worked off, to wake what comes next."""
+
+    db: Database
+    owner: str
+    policy: Kinds
+    model: ModelClient
+    gates: Mapping[str, Judge]
+    finished: Callable[[], None] = field(default=lambda: None)
+
+
+class Drafter:
+    """Drafts up to MAX_MODEL_WORKERS runs at once; a slow model holds up nobody but its own run."""
+
+    def __init__(self, deps: Drafting) -> None:
+        self._deps = deps
+        self._working: dict[asyncio.Task[None], Held] = {}
+
+    async def run_once(self) -> int:
+        """Claim as many due runs as there are free places and begin to draft them; give their number."""
+        free = MAX_MODEL_WORKERS - len(self._working)
+        if free <= 0:
+            return 0
+        async with self._deps.db.connection() as conn:
+            claimed = await runs.claim_runs(
+                conn, owner=self._deps.owner, most=free, lease_seconds=LEASE_SECONDS
+            )
+        for run in claimed:
+            held = Held(run.run_id, self._deps.owner, run.version)
+            task = asyncio.create_task(_draft(self._deps, run, held))
+            self._working[task] = held
+            task.add_done_callback(self._done)
+        return len(claimed)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._working[task]
+        self._deps.finished()
+
+    async def drain(self) -> None:
+        """Wait until nothing is being drafted."""
+        while self._working:
+            await asyncio.wait(set(self._working))
+
+    async def stop(self) -> None:
+        """Abort the model calls and give their runs back, due now and uncounted (SPEC section 4)."""
+        stopping = dict(self._working)
+        for task in stopping:
+            task.cancel()
+        await self.drain()
+        # Not in the task itself: one that never began to run is cancelled without a word.
+        for held in stopping.values():
+            await _give_back(self._deps, held)
+
+
+async def _draft(deps: Drafting, run: ClaimedRun, held: Held) -> None:
+    reach("draft.after_claim")
+    try:
+        await _draft_or_fault(deps, run, held)
+    except DraftFault as fault:
+        await _record_fault(deps, run, held, fault)
+    except LostRace:
+        log.info("drafting stopped: the lease was lost", extra={"run_id": str(run.run_id)})
+    except DatabaseAway:
+        log.warning("drafting stopped: the database is away", extra={"run_id": str(run.run_id)})
+
+
+async def _draft_or_fault(deps: Drafting, run: ClaimedRun, held: Held) -> None:
+    """Make one attempt.
+
+    Raises:
+        DraftFault: a row of the matrix.
+        LostRace: the run is somebody else's by now.
+
+    """
+    await opening.alert_takeovers(deps.db, run)
+    if run.takeovers >= TAKEOVERS_FAIL:
+        raise Misconfigured("takeovers")
+    kind = deps.policy.kinds.get(run.kind)
+    if kind is None or run.payload is None:
+        raise Misconfigured("kind_gone" if kind is None else "erased")
+    content, verdict = await _content(deps, run, held, kind)
+    # The gates that let a draft through without a person refuse to load until they exist (bot/policy/kinds).
+    deps.gates[kind.gate](Draft(warned=bool(verdict.warnings), allowed=verdict.allowed), kind)
+    await opening.open_or_revise(deps.db, run, held, opening.Proposal(kind, content))
+    reach("draft.after_open_commit")
+
+
+async def _content(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> tuple[Content, RuleVerdict]:
+    if run.draft is not None:
+        verdict = _check(run.draft, run, kind)
+        return _as_content(run.draft, verdict, author="upstream"), verdict
+    if run.result is None:
+        stored = _as_result(await _ask(deps, run, held, kind))
+        async with deps.db.connection() as conn:
+            await runs.store_result(conn, held, stored)
+        reach("draft.after_answer_stored")
+    else:
+        stored = run.result  # An earlier try had the answer and failed later: the model is not asked again.
+    verdict = _check(stored["output"], run, kind)
+    facts = {name: stored[name] for name in ("model", "fingerprint", "prompt_version")}
+    return _as_content(stored["output"], verdict, author="model", **facts), verdict
+
+
+def _check(output: Mapping[str, Any], run: ClaimedRun, kind: Kind) -> RuleVerdict:
+    schema = kind.output if kind.output is not None else {"type": "object"}
+    return check_output(output, schema=schema, rules=kind.rules, payload=run.payload or {})
+
+
+def _as_content(
+    output: Mapping[str, Any], verdict: RuleVerdict, *, author: str, **facts: str | None
+) -> Content:
+    warnings = [found.message for found in verdict.warnings]
+    return Content(output, body_hash(dict(output)), author, warnings=warnings, **facts)
+
+
+def _as_result(answer: Answer) -> dict[str, Any]:
+    return {
+        "output": answer.output,
+        "model": answer.model,
+        "provider": answer.provider,
+        "fingerprint": answer.fingerprint,
+        "prompt_version": answer.prompt_version,
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.completion_tokens,
+        "turns": answer.turns,
+        "requests": answer.requests,
+    }
+
+
+async def _ask(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> Answer:
+    """Ask the model while the lease is renewed beside it; a lost lease ends the call.
+
+    Raises:
+        DraftFault: the row of the matrix that ended it.
+        LostLease: a renewal found the lease gone.
+
+    """
+    if kind.prompt is None or kind.output is None:
+        raise Misconfigured("no_prompt")
+    reach("draft.before_model")
+    request = Ask(
+        kind=kind.name,
+        prompt=kind.prompt,
+        output=kind.output,
+        payload=run.payload or {},
+        timeout_seconds=kind.timeout_seconds,
+        max_tokens=kind.max_tokens,
+        model=kind.model,
+        rules=kind.rules,
+    )
+    asking = asyncio.create_task(deps.model.ask(request))
+    renewing = asyncio.create_task(_keep_lease(deps, held))
+    try:
+        await asyncio.wait({asking, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        if not asking.done():
+            raise LostLease("renewal")
+        answer = await asking
+    finally:
+        for task in (asking, renewing):
+            task.cancel()
+        await asyncio.gather(asking, renewing, return_exceptions=True)
+    reach("draft.after_model")
+    return answer
+
+
+async def _keep_lease(deps: Drafting, held: Held) -> None:
+    """Renew until the lease is lost; a database that is away may come back before the lease ends."""
+    while True:
+        await asyncio.sleep(RENEW_SECONDS)
+        try:
+            async with deps.db.connection() as conn:
+                await runs.renew_run(
+                    conn, held, lease_seconds=LEASE_SECONDS, longest_seconds=PROCESSING_SECONDS
+                )
+        except LostRace:
+            return
+        except DatabaseAway:
+            log.warning("a lease could not be renewed", extra={"run_id": str(held.run_id)})
+
+
+async def _record_fault(deps: Drafting, run: ClaimedRun, held: Held, fault: DraftFault) -> None:
+    """Do what the matrix says of this fault."""
+    row = fault.row
+    log.warning("drafting failed", extra={"run_id": str(run.run_id), "fault": str(fault)})
+    if row.ends_in is None:
+        return
+    counted = row.resume is Resume.BACKOFF
+    used_up = counted and run.attempts >= len(DRAFT_BACKOFF_SECONDS)
+    try:
+        if row.resume is None or used_up:
+            await opening.end_failed(deps.db, run, held, fault)
+            return
+        wait = fault.retry_after_seconds
+        if wait is None:
+            wait = float(DRAFT_BACKOFF_SECONDS[min(run.attempts, len(DRAFT_BACKOFF_SECONDS) - 1)])
+        await opening.postpone(deps.db, run, held, fault, opening.Wait(wait, counted))
+    except (LostRace, DatabaseAway):
+        log.info("a drafting failure was not recorded", extra={"run_id": str(run.run_id)})
+
+
+async def _give_back(deps: Drafting, held: Held) -> None:
+    try:
+        async with deps.db.connection() as conn:
+            await runs.postpone_run(conn, held, failure="stopped", wait_seconds=0, counted=False)
+    except (LostRace, DatabaseAway):
+        log.info(
+            "a run could not be given back; its lease ends by itself", extra={"run_id": str(held.run_id)}
+        )

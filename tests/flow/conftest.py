@@ -1,0 +1,81 @@
+"""A policy, gates and a pretend model for the steps.
+
+Not here: rows (tests/makers) or the database (tests/conftest).
+"""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from bot.demo.model import ModelServer, serve_model
+from bot.demo.model_script import Script
+from bot.drafting.model import Endpoint, ModelClient, Pace
+from bot.flow.draft import Drafter, Drafting
+from bot.gates import approve_first
+from bot.policy.kinds import Policy, load_policy
+from store.database import Database
+
+POLICY = """
+[kinds.customer_email]
+gate = "approve_first"
+sources = ["n8n"]
+channel = "C0REVIEW"
+reviewers = ["U0ALICE", "U0BOB"]
+timeout = "5s"
+prompt = "Answer the customer. {payload}"
+[kinds.customer_email.output]
+type = "object"
+required = ["subject", "body"]
+[kinds.customer_email.output.properties.subject]
+type = "string"
+[kinds.customer_email.output.properties.body]
+type = "string"
+[kinds.customer_email.output.properties.label]
+type = "string"
+[kinds.customer_email.effect]
+type = "http"
+target = "https://n8n.example/webhook/send-mail"
+recipient = "payload.to"
+[[kinds.customer_email.rules]]
+level = "warn"
+path = "output.label"
+op = "equals"
+value = "refund"
+message = "The customer asks for money back."
+"""
+
+
+@pytest.fixture(scope="session")
+def policy() -> Policy:
+    return load_policy(POLICY)
+
+
+@pytest.fixture(scope="session")
+async def model_server() -> AsyncIterator[ModelServer]:
+    async with serve_model() as server:
+        yield server
+
+
+@pytest.fixture
+def script(model_server: ModelServer) -> Script:
+    model_server.script.reset()
+    return model_server.script
+
+
+async def _no_wait(_seconds: float) -> None:
+    """Between two tries nothing is waited in tests."""
+
+
+@pytest.fixture
+async def drafter_on(
+    model_server: ModelServer, script: Script, policy: Policy
+) -> AsyncIterator[Callable[..., Drafter]]:
+    """Make drafters on a database; each counts as a process of its own."""
+    endpoint = Endpoint(api_key="sk-test", base_url=model_server.base_url, model="pretend")
+    async with ModelClient(endpoint, pace=Pace(sleep=_no_wait)) as model:
+
+        def make(db: Database, owner: str = "one") -> Drafter:
+            gates = {approve_first.MODE: approve_first.judge}
+            return Drafter(Drafting(db, owner, policy, model, gates))
+
+        yield make
