@@ -22,7 +22,7 @@ from bot.drafting.prompt import (
 from tests.drafting.conftest import D0, PAYLOAD, SCHEMA
 
 
-# Event content stands in the user message only, between the marks; instructions and schema in the system message.
+# Event content stands in the user message only, between the marks; instructions in the system message.
 def test_data_apart() -> None:
     system, user = first_messages("Answer {payload} as {json} says.", SCHEMA, PAYLOAD)
     assert (system["role"], user["role"]) == ("system", "user")
