@@ -46,10 +46,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, reach: Reach, resolve: Resolve = resolve_host) -> None:
         self._reach = reach
         self._resolve = resolve
-        self._tcp = httpcore2.AnyIOBackend()
+        # pyrefly sees the stand-in that httpcore2 defines for machines without anyio; asyncio always needs it.
+        self._tcp: httpcore2.AsyncNetworkBackend = httpcore2.AnyIOBackend()  # pyrefly: ignore[bad-assignment]
         self._opened: list[httpcore2.AsyncNetworkStream] = []
 
-    async def connect_tcp(
+    async def connect_tcp(  # pyrefly: ignore[missing-override-decorator] - typing has it from 3.12 on
         self,
         host: str,
         port: int,

@@ -56,6 +56,8 @@ async def test_confirmed_effect(world: WorldServer) -> None:
     assert received.headers["content-type"] == "application/json"
     assert received.headers["content-length"] == str(len(body))
     assert received.headers["user-agent"].startswith("stet/")
+    assert received.headers["accept-encoding"] == "identity"
+    assert received.headers["connection"] == "close"
 
 
 # Key and bytes are the same on every try.
