@@ -46,7 +46,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, reach: Reach, resolve: Resolve = resolve_host) -> None:
         self._reach = reach
         self._resolve = resolve
-        # pyrefly sees the stand-in that httpcore2 defines for machines without anyio; asyncio always needs it.
+        # pyrefly sees the stand-in that httpcore2 defines for machines without anyio; we need it always.
         self._tcp: httpcore2.AsyncNetworkBackend = httpcore2.AnyIOBackend()  # pyrefly: ignore[bad-assignment]
         self._opened: list[httpcore2.AsyncNetworkStream] = []
 
