@@ -101,6 +101,23 @@ NO_CHOICES = Step(raw='{"id": "1", "object": "chat.completion", "choices": []}')
 NOT_JSON = Step(raw="<html>Bad gateway</html>")
 REDIRECT = Step(status=307, raw="", headers={"location": "/elsewhere/v1/chat/completions"})
 
+# For the switches of the demo's page: what holds for every request until another is chosen.
+MOODS: dict[str, Step | None] = {
+    "sensible": None,
+    "slow": Step(how=HOLD),
+    "thinking": thinking("They are cross. {careful}"),
+    "fenced": fenced(),
+    "prose": say("Sure! I will answer them on Monday."),
+    "truncated": truncated('{"subject":"Re: your mess'),
+    "empty": empty("I would write a kind answer."),
+    "refuses": refuse(),
+    "rate limit": fail(429, code="rate_limit_exceeded", retry_after="5"),
+    "quota gone": fail(429, code="insufficient_quota"),
+    "down": fail(503),
+    "cuts": Step(how=CUT),
+    "hangs": Step(how=HANG),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:

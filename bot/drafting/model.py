@@ -7,15 +7,14 @@ Plain asyncio: the caller may renew a lease beside it, and may cancel it at any 
 import asyncio
 import json
 import logging
-import random
-import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, Self
 from urllib.parse import urlsplit
 
 import openai
 
+from bot.drafting.ask import TOTAL_SECONDS, Answer, Ask, Endpoint, Pace
 from bot.drafting.check import check_output
 from bot.drafting.extract import visible_text
 from bot.drafting.faults import (
@@ -31,76 +30,33 @@ from bot.drafting.faults import (
 )
 from bot.drafting.prompt import (
     Message,
-    Redraft,
     first_messages,
     prompt_version,
     repair_messages,
     response_format,
 )
-from bot.drafting.reply import Reply, read_reply, take_object
-from bot.policy.clauses import Rule
-from bot.policy.limits import LEASE_SECONDS, MAX_REPAIRS, PROCESSING_SECONDS
+from bot.drafting.reply import Reply, read_models, read_reply, take_object
+from bot.policy.limits import MAX_REPAIRS
 from bot.policy.retries import MATRIX
-from bot.policy.rules import RuleVerdict
 from store.database import outside_transaction
 
-PROVIDER: Final = "openai-compatible"  # the provider class that the record names
-# The 30 minutes of a claim, less one lease for storing what came of it.
-TOTAL_SECONDS: Final = PROCESSING_SECONDS - LEASE_SECONDS
+__all__ = ["Answer", "Ask", "Endpoint", "ModelClient", "Pace", "longest_wait_seconds"]
+
 CONNECT_SECONDS: Final = 5.0  # of the timeout; a connection not made by then was not delivered
 # By name: the HTTP library under openai is its own affair, and only these say that nothing left us.
 _NOTHING_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 _OPENAI_HOST: Final = "api.openai.com"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Any OpenAI-compatible endpoint; `model` is used where a kind names none."""
+class _Raw(Protocol):
+    """What the client hands out when asked for the reply as it came."""
 
-    api_key: str = field(repr=False)
-    base_url: str
-    model: str
+    @property
+    def content(self) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Time and chance, replaceable: how to wait, a number in [0, 1) for jitter, the Unix time in seconds."""
-
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    chance: Callable[[], float] = random.random
-    now: Callable[[], float] = time.time
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What one draft needs; `timeout_seconds` bounds a single request, `total_seconds` all of them."""
-
-    kind: str
-    prompt: str = field(repr=False)
-    output: Mapping[str, Any] = field(repr=False)
-    payload: Mapping[str, Any] = field(repr=False)
-    timeout_seconds: float
-    max_tokens: int
-    model: str | None = None
-    rules: tuple[Rule, ...] = ()
-    redraft: Redraft | None = None
-    total_seconds: float = TOTAL_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A draft that passed. Tokens are counted over all turns; `model` is what the endpoint says it was."""
-
-    output: dict[str, Any] = field(repr=False)
-    model: str
-    fingerprint: str | None
-    prompt_version: str
-    prompt_tokens: int
-    completion_tokens: int
-    turns: int
-    requests: int
-    verdict: RuleVerdict
-    provider: str = PROVIDER
+class _FormatRefused(Exception):
+    """The endpoint does not take our response_format."""
 
 
 @dataclass(slots=True)
@@ -142,7 +98,7 @@ class ModelClient:
         # Its debug lines hold whole requests; event content is in no log of ours (SPEC 11).
         logging.getLogger("openai").setLevel(logging.WARNING)
         self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key,
+            api_key=endpoint.api_key or "none",  # local servers take any
             base_url=endpoint.base_url,
             max_retries=0,  # one matrix, no stacked retries
             # A redirect would carry the key and the event to another host.
@@ -179,6 +135,17 @@ class ModelClient:
         except DraftFault as fault:
             fault.spent = count.spent()
             raise
+
+    async def list_models(self, *, timeout_seconds: float) -> tuple[str, ...]:
+        """Ask which models there are: what doctor tries. Some endpoints do not know the question (404).
+
+        Raises:
+            DraftFault: as `ask`; an answer of another shape is an empty list.
+
+        """
+        outside_transaction()
+        call = self._client.models.with_raw_response.list(timeout=_timeout(timeout_seconds))
+        return read_models(await self._finish(call, timeout_seconds))
 
     async def _converse(self, request: Ask, count: _Count) -> Answer:
         first = first_messages(request.prompt, request.output, request.payload, redraft=request.redraft)
@@ -227,46 +194,51 @@ class ModelClient:
 
     async def _send_or_without_format(self, request: Ask, messages: list[Message], count: _Count) -> Reply:
         model = request.model or self._endpoint.model
-        asks_format = model not in self._without_format
-        raw, refused_format = await self._send(request, messages, count, with_format=asks_format)
-        if refused_format:
+        if model in self._without_format:
+            return await self._send(request, messages, count)
+        wanted = response_format(request.kind, request.output)
+        try:
+            return await self._send(request, messages, count, response_format=wanted)
+        except _FormatRefused:
             self._without_format.add(model)
-            try:
-                raw, _ = await self._send(request, messages, count, with_format=False)
-            except Misconfigured:
-                # Refused all the same: the format was not what it minded.
-                self._without_format.discard(model)
-                raise
-        return read_reply(raw)
+        try:
+            return await self._send(request, messages, count)
+        except Misconfigured:
+            # Refused all the same: the format was not what it minded.
+            self._without_format.discard(model)
+            raise
 
     async def _send(
-        self, request: Ask, messages: list[Message], count: _Count, *, with_format: bool
-    ) -> tuple[bytes, bool]:
-        """Send one request; the body of a 2xx, or True if our response_format was what it refused."""
+        self, request: Ask, messages: list[Message], count: _Count, **more: dict[str, Any]
+    ) -> Reply:
+        """Send one request and read its reply; `more` are further members of the body."""
         body: dict[str, Any] = {
             "model": request.model or self._endpoint.model,
             "messages": messages,
             self._limit_name: request.max_tokens,
+            **more,
         }
-        if with_format:
-            body["response_format"] = response_format(request.kind, request.output)
         count.requests += 1
+        timeout = _timeout(request.timeout_seconds)
+        create = self._client.chat.completions.with_raw_response.create(**body, timeout=timeout)
+        raw = await self._finish(create, request.timeout_seconds, with_format="response_format" in more)
+        return read_reply(raw)
+
+    async def _finish(
+        self, call: Awaitable[_Raw], timeout_seconds: float, *, with_format: bool = False
+    ) -> bytes:
+        """Await a call within its total deadline, and name what went wrong."""
         try:
-            return await self._post(body, request.timeout_seconds), False
+            # The client's own timeout is one a read, so a dripping answer would never end: ours is the total.
+            async with asyncio.timeout(timeout_seconds):
+                response = await call
         except openai.APIStatusError as error:
-            if with_format and names_response_format(error.status_code, error.response.text):
-                return b"", True
             # Without the cause: its text quotes the endpoint, which may quote us.
+            if with_format and names_response_format(error.status_code, error.response.text):
+                raise _FormatRefused from None
             raise self._fault_of(error) from None
         except (TimeoutError, openai.APIConnectionError) as error:
             raise _fault_of_connection(error) from error.__cause__
-
-    async def _post(self, body: Mapping[str, Any], timeout_seconds: float) -> bytes:
-        # The client's own timeout is one a read, so a dripping answer would never end: ours is the total.
-        async with asyncio.timeout(timeout_seconds):
-            response = await self._client.chat.completions.with_raw_response.create(
-                **body, timeout=openai.Timeout(timeout_seconds, connect=min(CONNECT_SECONDS, timeout_seconds))
-            )
         return bytes(response.content)
 
     def _fault_of(self, error: openai.APIStatusError) -> DraftFault:
@@ -276,6 +248,10 @@ class ModelClient:
         except (ValueError, RecursionError):
             parsed = None
         return fault_of_status(error.status_code, parsed, retry_after_seconds=wait)
+
+
+def _timeout(seconds: float) -> openai.Timeout:
+    return openai.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
 def _fault_of_connection(error: Exception) -> DraftFault:

@@ -58,6 +58,19 @@ def read_reply(raw: bytes) -> Reply:
     )
 
 
+def read_models(raw: bytes) -> tuple[str, ...]:
+    """Read the names in a list of models; what is not one is left out.
+
+    Raises:
+        ProviderFault: not a JSON object, or an error inside.
+
+    """
+    data = _read_body(raw).get("data")
+    entries = data if isinstance(data, list) else []
+    names = (_plain(each.get("id")) for each in entries if isinstance(each, Mapping))
+    return tuple(name for name in names if name)
+
+
 def take_object(reply: Reply) -> dict[str, Any]:
     """Take the one JSON object of a reply.
 

@@ -17,6 +17,7 @@ import pytest
 from bot.demo import model_script as say
 from bot.demo.model import ModelServer
 from bot.demo.model_script import Script, Step
+from bot.drafting.ask import TOTAL_SECONDS
 from bot.drafting.faults import (
     DraftFault,
     Misconfigured,
@@ -31,7 +32,7 @@ from bot.drafting.faults import (
     TimedOut,
     WrongJson,
 )
-from bot.drafting.model import TOTAL_SECONDS, Ask, Endpoint, ModelClient, longest_wait_seconds
+from bot.drafting.model import Ask, Endpoint, ModelClient, longest_wait_seconds
 from bot.drafting.prompt import Redraft, prompt_version
 from bot.policy.clauses import Rule
 from store.database import _in_transaction
@@ -413,3 +414,14 @@ def test_nothing_shows() -> None:
     endpoint = Endpoint(api_key="sk-secret", base_url="http://x/v1", model="m")
     assert "sk-secret" not in repr(endpoint)
     assert "Where is it" not in repr(ASK)
+
+
+# Doctor can ask which models there are, with the same faults as a draft.
+async def test_list_models(client: ModelClient, naps: Naps) -> None:
+    assert await client.list_models(timeout_seconds=30) == (say.MODEL_NAME,)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    away = Endpoint(api_key="", base_url=f"http://127.0.0.1:{port}/v1", model="m")
+    async with ModelClient(away, pace=naps.pace()) as nobody:
+        with pytest.raises(NotDelivered):
+            await nobody.list_models(timeout_seconds=30)
