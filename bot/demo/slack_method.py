@@ -45,7 +45,8 @@ class Method:
         if needed and needed not in state.workspace.scopes:
             raise Refusal("missing_scope", needed=needed, provided=",".join(sorted(state.workspace.scopes)))
         missing = [name for name in self.required if arguments.get(name) in (None, "")]
-        unknown = sorted(arguments.keys() - {*self.required, *self.optional})
+        # Bolt's client sends the team with every call, for apps that are installed across an organisation.
+        unknown = sorted(arguments.keys() - {*self.required, *self.optional, "team_id"})
         if missing or unknown:
             lines = [f"[ERROR] missing required field: {name}" for name in missing]
             raise invalid(

@@ -94,7 +94,8 @@ class SlackWebApi:
 
     def _check_token(self, request: Request, arguments: dict[str, Any]) -> None:
         """The token comes in the header or in a form, never in an address."""
-        given = request.headers.get("authorization", "").removeprefix("Bearer ") or arguments.pop("token", "")
+        in_form = "" if request.method == "GET" else arguments.pop("token", "")
+        given = request.headers.get("authorization", "").removeprefix("Bearer ") or in_form
         if not given:
             raise Refusal("not_authed")
         if given != self.state.workspace.token:
