@@ -38,9 +38,9 @@ _HOST: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*(?::[0-9]{{1,5}})?")
 
 
 def _gate(value: object) -> object:
-    if value in AVAILABLE_GATES:
+    if isinstance(value, str) and value in AVAILABLE_GATES:
         return value
-    if value in GATES:
+    if isinstance(value, str) and value in GATES:
         raise ValueError(f'"{value}" is not available yet: use "approve_first"')
     raise ValueError('must be "approve_first"')
 

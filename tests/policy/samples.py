@@ -4,7 +4,9 @@ Not here: any expectation.
 
 from typing import Any
 
-from bot.policy.kinds import Kind, load_policy
+import pytest
+
+from bot.policy.kinds import Kind, PolicyError, load_policy
 
 HEAD = """
 [kinds.customer_email]
@@ -42,3 +44,15 @@ def make_kind(text: str | None = None, **changed: Any) -> Kind:
     """One kind as loaded, with fields of the model changed."""
     kind = load_policy(text or policy_text()).kinds["customer_email"]
     return kind.model_copy(update=changed)
+
+
+def problems(text: str) -> list[str]:
+    """The sentences about a file that must not load."""
+    with pytest.raises(PolicyError) as caught:
+        load_policy(text)
+    return list(caught.value.problems)
+
+
+def faulty_keys(text: str) -> set[str]:
+    """The keys of the kind that those sentences begin with."""
+    return {problem.removeprefix("kinds.customer_email.").split(" ")[0] for problem in problems(text)}

@@ -1,0 +1,91 @@
+"""Keys that are fine alone and wrong together: each pair is named at the key to mend.
+Not here: what one key may be (test_kinds).
+"""
+
+import pytest
+
+from bot.policy.kinds import load_policy
+from tests.policy.samples import faulty_keys, make_kind, policy_text, problems
+
+
+# A quorum that the listed people cannot reach is refused; behind a group there may be enough.
+@pytest.mark.parametrize(
+    ("reviewers", "more", "refused"),
+    [
+        ('["U0A", "U0B"]', {"quorum": "3"}, {"quorum"}),
+        ('["U0A", "U0A"]', {"quorum": "2"}, {"quorum"}),
+        ('["U0A", "S0B"]', {"quorum": "3"}, set()),
+        ('["U0A", "U0B"]', {"regulated": "true", "qualified": '["U0B"]', "quorum": "2"}, {"quorum"}),
+        ('["U0A"]', {"regulated": "true", "qualified": '["U0B"]'}, {"quorum"}),
+        ('["U0A", "U0B"]', {"regulated": "true", "qualified": '["S0B"]', "quorum": "2"}, set()),
+        ('["U0A"]', {"regulated": "true"}, {"qualified"}),
+    ],
+)
+def test_quorum(reviewers: str, more: dict[str, str], refused: set[str]) -> None:
+    text = policy_text(reviewers=reviewers, **more)
+    if refused:
+        assert faulty_keys(text) == refused
+    else:
+        assert load_policy(text).kinds
+
+
+# Each effect type is held to what it needs; what another type has is refused instead of ignored.
+@pytest.mark.parametrize(
+    ("effect", "refused"),
+    [
+        ('{ type = "http", target = "http://127.0.0.1:9/x" }', set()),
+        ('{ type = "http" }', {"effect.target"}),
+        ('{ type = "http", target = "ftp://a.example" }', {"effect.target"}),
+        ('{ type = "http", target = "https://u:p@a.example/" }', {"effect.target"}),
+        (
+            '{ type = "http", target = "https://a.example", lookup = "https://a.example/x" }',
+            {"effect.lookup"},
+        ),
+        ('{ type = "http", target = "https://a.example", lookup = "a/{effect_id}" }', {"effect.lookup"}),
+        ('{ type = "http", target = "https://a.example", lookup = "http://a.example/{effect_id}" }', set()),
+        ('{ type = "http", target = "https://a.example", recipient = "output.to" }', {"effect.recipient"}),
+        ('{ type = "http", target = "https://a.example", recipient = "payload" }', {"effect.recipient"}),
+        ('{ type = "http", target = "https://a.example", attempts = 0 }', {"effect.attempts"}),
+        ('{ type = "http", target = "https://a.example", timeout = "1h" }', {"effect.timeout"}),
+        ('{ type = "http", target = "https://a.example", settle = "0s" }', set()),
+        ('{ type = "http", target = "https://a.example", response_id = "a b" }', {"effect.response_id"}),
+        ('{ type = "smtp", recipient = "payload.to" }', set()),
+        ('{ type = "smtp" }', {"effect.recipient"}),
+        ('{ type = "smtp", recipient = "payload.to", idempotent = true }', {"effect.idempotent"}),
+        ('{ type = "smtp", recipient = "payload.to", response_id = "id" }', {"effect.response_id"}),
+        ('{ type = "slack_message", target = "C0ANY" }', set()),
+        ('{ type = "slack_message", recipient = "payload.channel" }', set()),
+        ('{ type = "slack_message", target = "#any" }', {"effect.target"}),
+        ('{ type = "resume", target = "https://a.example" }', {"effect.type"}),
+        ('{ type = "fax", target = "1" }', {"effect.type"}),
+        ('{ target = "https://a.example" }', {"effect.type"}),
+    ],
+)
+def test_effects(effect: str, refused: set[str]) -> None:
+    text = policy_text(effect=effect)
+    if refused:
+        assert faulty_keys(text) == refused
+    else:
+        assert load_policy(text).kinds
+
+
+# A new connector's type is known as soon as the caller says so.
+def test_new_effect_type() -> None:
+    text = policy_text(effect='{ type = "fax", target = "1" }')
+    assert load_policy(text, effect_types=frozenset({"fax"})).kinds["customer_email"].effect.type == "fax"
+
+
+# What smtp sends must be in the output.
+def test_smtp_output() -> None:
+    text = policy_text(effect='{ type = "smtp", recipient = "payload.to" }').replace("body = {", "text = {")
+    assert problems(text) == ['kinds.customer_email.output must have the property "body": smtp sends it']
+
+
+# A prompt needs an output; without a prompt every event brings its draft, whose schema may still be given.
+def test_upstream_drafts() -> None:
+    without_output = policy_text().split("[kinds.customer_email.output]")[0]
+    assert faulty_keys(without_output) == {"output"}
+    neither = without_output.replace('prompt = "Answer: {payload}"', "")
+    assert make_kind(neither).drafts_here is False
+    assert make_kind(policy_text().replace('prompt = "Answer: {payload}"', "")).output is not None
+    assert make_kind().drafts_here is True

@@ -1,0 +1,73 @@
+"""What freezes onto a draft, what may be edited, and what gets into the record.
+Not here: how the policy is read (test_kinds).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.policy.keys import body_hash
+from bot.policy.kinds import Kind, Snapshot
+from bot.policy.redaction import allowed_fields
+from tests.policy.samples import make_kind
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.toml"
+
+
+# What freezes onto a draft survives the database and hashes the same whenever the terms are the same.
+def test_snapshot() -> None:
+    kind = make_kind(EXAMPLE.read_text(encoding="utf-8"))
+    row = kind.snapshot()
+    snapshot = Snapshot.read(row)
+    assert snapshot.as_row() == row
+    assert snapshot.effect == kind.effect
+    assert (snapshot.reviewers, snapshot.expires_after_seconds) == (kind.reviewers, 48 * 3600)
+    assert snapshot.prompt_version == kind.prompt_version
+    assert body_hash(row) == body_hash(Snapshot.read(dict(reversed(row.items()))).as_row())
+
+
+# Every term that a reviewer relies on changes the snapshot's hash.
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"quorum": 2},
+        {"channel": "C9"},
+        {"reviewers": ("U0B",)},
+        {"separate_duties": False},
+        {"confirm": "typed"},
+        {"expires_after_seconds": 5},
+        {"fresh_for_seconds": 5},
+        {"editable": ()},
+        {"record_hosts": ("a.example",)},
+        {"regulated": True},
+        {"qualified": ("U0B",)},
+        {"output": {"type": "object"}},
+        {"prompt": "Other: {payload}"},
+    ],
+)
+def test_snapshot_tells_terms_apart(change: dict[str, Any]) -> None:
+    assert body_hash(make_kind(**change).snapshot()) != body_hash(make_kind().snapshot())
+
+
+# A snapshot written by a later version is still read.
+def test_snapshot_of_later_version() -> None:
+    assert Snapshot.read(make_kind().snapshot() | {"later": 1}).name == "customer_email"
+
+
+# Without `editable` every field of the draft may be changed, else those named, an empty list meaning none.
+@pytest.mark.parametrize(
+    ("editable", "fields"), [(None, ("subject", "label")), (("subject",), ("subject",)), ((), ())]
+)
+def test_editable(editable: tuple[str, ...] | None, fields: tuple[str, ...]) -> None:
+    snapshot = Snapshot.read(make_kind(editable=editable).snapshot())
+    assert snapshot.editable_fields({"subject": "s", "label": "l"}) == fields
+
+
+# Only the fields that the kind allows get into the record.
+def test_allowed_fields() -> None:
+    kind: Kind = make_kind(record_fields=("payload.ticket.id", "output.label", "payload.none"))
+    payload = {"ticket": {"id": 7, "text": "private"}, "to": "amy@example.test"}
+    found = allowed_fields(kind, payload=payload, output={"label": "refund", "body": "private"})
+    assert found == {"payload.ticket.id": 7, "output.label": "refund"}
+    assert allowed_fields(make_kind(), payload=payload, output=None) == {}
