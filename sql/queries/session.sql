@@ -26,3 +26,11 @@ INSERT INTO schema_migrations (number, name, checksum) VALUES (%(number)s, %(nam
 -- name: let_app_read_ledger
 -- serve checks the schema's version in the restricted role.
 GRANT SELECT ON schema_migrations TO stet_app;
+
+-- name: wake_others
+-- Tell other processes that there is work; on a connection of its own, never inside a transaction.
+SELECT pg_notify('stet_wake', %(message)s);
+
+-- name: listen_for_wakes
+-- Hear what other processes tell.
+LISTEN stet_wake;

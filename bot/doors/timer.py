@@ -1,0 +1,146 @@
+"""Runs the background steps: by the clock, at once when woken, again while there is work.
+
+Not here: what a step does (bot/flow) or what it means that something was woken elsewhere (wake).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One background step. `run_once` gives the rows it handled; while it handles some it runs again.
+
+    `every_seconds` is the net under wakes that were lost; `wakes` are the steps that its work is work for.
+    """
+
+    name: str
+    run_once: Callable[[], Awaitable[int]]
+    every_seconds: float
+    wakes: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _Running:
+    """What the timer knows of one step."""
+
+    step: Step
+    busy: bool = False
+    again: bool = False
+    failures: int = 0
+    failing: bool = False
+    beat_at: float = field(default_factory=time.monotonic)
+
+
+class Timer:
+    """APScheduler in UTC: no run is skipped for lateness, late ones become one, one at a time a step."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        *,
+        failed: Callable[[str, str], Awaitable[None]],
+        woke: Callable[[Sequence[str]], None] = lambda _names: None,
+    ) -> None:
+        """Describe the timer; `failed` hears a step's first failure in a row, `woke` the wakes for others."""
+        self._steps = {step.name: _Running(step) for step in steps}
+        self._failed = failed
+        self._woke = woke
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._scheduler = AsyncIOScheduler(
+            timezone=UTC,
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+
+    def start(self) -> None:
+        """Begin; every step runs once now, for what was left when the last process died."""
+        for name, running in self._steps.items():
+            self._scheduler.add_job(
+                self.wake,
+                "interval",
+                seconds=running.step.every_seconds,
+                args=[name],
+                id=name,
+                next_run_time=datetime.now(UTC),
+            )
+        self._scheduler.start()
+
+    def wake(self, *names: str) -> None:
+        """Run these steps at once; a step that is running runs again when it is done."""
+        for name in names:
+            running = self._steps.get(name)
+            if running is None or self._stopping:
+                continue
+            running.again = True
+            if not running.busy:
+                running.busy = True
+                task = asyncio.get_running_loop().create_task(self._work(running))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, running: _Running) -> None:
+        try:
+            while running.again and not self._stopping:
+                running.again = False
+                handled = await self._run_guarded(running)
+                running.beat_at = time.monotonic()
+                if handled:
+                    running.again = True
+                    self.wake(*running.step.wakes)
+                    self._woke(running.step.wakes)
+        finally:
+            running.busy = False
+
+    async def _run_guarded(self, running: _Running) -> int:
+        """Run a step once; the one place that catches whatever escapes: counted, alerted once in a row."""
+        try:
+            handled = await running.step.run_once()
+        except Exception as fault:
+            running.failures += 1
+            log.warning(
+                "a background step failed",
+                extra={"step": running.step.name, "fault": type(fault).__name__},
+                exc_info=log.isEnabledFor(logging.DEBUG),
+            )
+            if not running.failing:
+                running.failing = True
+                await self._tell(running.step.name, type(fault).__name__)
+            return 0
+        running.failing = False
+        return handled
+
+    async def _tell(self, name: str, fault: str) -> None:
+        try:
+            await self._failed(name, fault)
+        except Exception:  # noqa: BLE001 - the alert itself needs the database that may be away
+            log.warning("a failing step could not be reported", extra={"step": name})
+
+    def failures(self) -> dict[str, int]:
+        """How often each step failed since the start."""
+        return {name: running.failures for name, running in self._steps.items()}
+
+    def late(self, factor: float = 3.0, least_seconds: float = 30.0) -> list[str]:
+        """Name the steps whose last run is longer ago than it may be: the scheduler does not beat."""
+        now = time.monotonic()
+        return [
+            name
+            for name, running in self._steps.items()
+            if now - running.beat_at > max(least_seconds, factor * running.step.every_seconds)
+        ]
+
+    async def stop(self) -> None:
+        """Start nothing new and wait for what runs."""
+        self._stopping = True
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
