@@ -167,9 +167,9 @@ def _bring_up(place: Place, *, durable: bool) -> str:
                 if launches == LAUNCHES:
                     raise EmbeddedError(f"PostgreSQL does not start: {last_words(place)}")
                 launches += 1
-                _launch(place, command, life)
+                _launch(place, command, life=life)
             elif answer is _Answer.SILENT and not launches and time.monotonic() - began > SILENT_SECONDS:
-                _end_server(place, programs, life)
+                _end_server(place, programs, life=life)
         if time.monotonic() - began > START_SECONDS:
             raise EmbeddedError(f"PostgreSQL runs but does not answer: {last_words(place)}")
         time.sleep(RETRY_SECONDS)
@@ -196,7 +196,7 @@ def _ask(dsn: str) -> _Answer:
     return _Answer.UP
 
 
-def _launch(place: Place, command: list[str], life: IO[str]) -> None:
+def _launch(place: Place, command: list[str], *, life: IO[str]) -> None:
     """Start the server with the lock in its hands: it is held as long as any process of the server lives."""
     # We hold the lock, so no server runs here, whoever has a process id that it left behind.
     pid_file = place.data / "postmaster.pid"
@@ -212,10 +212,10 @@ def _launch(place: Place, command: list[str], life: IO[str]) -> None:
 def _shut_down(place: Place) -> None:
     with _open_lock(place.folder / "server.lock") as life:
         if not _take(life):
-            _end_server(place, ready_programs(place), life)
+            _end_server(place, ready_programs(place), life=life)
 
 
-def _end_server(place: Place, programs: Programs, life: IO[str]) -> None:
+def _end_server(place: Place, programs: Programs, *, life: IO[str]) -> None:
     """Stop the server and take its lock, which proves that no process of it is left."""
     # What pg_ctl answers decides nothing: it goes by the process id, and fails on one that is long dead.
     place.owner.run(
