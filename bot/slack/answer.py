@@ -3,10 +3,15 @@
 The call itself is in `client`; what follows from an answer is decided by whoever called.
 """
 
+import errno
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
 
 # Slack says both of these; the second is older (docs, chat.postMessage).
 LIMITED_ERRORS: Final = frozenset({"ratelimited", "rate_limited"})
@@ -72,6 +77,7 @@ SlackAnswer = SlackOk | SlackLimited | SlackRefused | SlackNotDelivered | SlackU
 
 def read_answer(status: int, headers: Mapping[str, str], data: object) -> SlackAnswer:
     """Turn status, headers and parsed body into a value; a body that is not Slack's proves nothing."""
+    headers = {name.lower(): value for name, value in headers.items()}
     body = data if isinstance(data, Mapping) else {}
     error = _word(body.get("error"))
     if status == _TOO_MANY or error in LIMITED_ERRORS:
@@ -85,6 +91,41 @@ def read_answer(status: int, headers: Mapping[str, str], data: object) -> SlackA
     if error and body.get("ok") is False:
         return SlackRefused(error, _scope_words(body.get("needed")), _pointers(body))
     return SlackUnknown("unreadable") if status == _OK else SlackRefused(f"http_{status}")
+
+
+def read_hook_answer(status: int, headers: Mapping[str, str], text: str) -> SlackAnswer:
+    """The same for a response address, which says a bare `ok` where a method says it in JSON."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = {"ok": True} if text.strip() == "ok" else None
+    return read_answer(status, headers, body)
+
+
+# What the SDK and aiohttp let escape; the last three when a body is JSON but no object.
+FAULTS: Final = (SlackApiError, aiohttp.ClientError, OSError, AttributeError, TypeError, ValueError)
+
+
+def read_fault(fault: Exception) -> SlackAnswer:
+    """Turn one of FAULTS into a value. Only a connection that was never made proves that nothing arrived."""
+    match fault:
+        case SlackApiError(response=aiohttp.ClientResponse() as response):  # The body was no JSON.
+            return read_answer(response.status, response.headers, None)
+        case SlackApiError(response=response):
+            return read_answer(response.status_code, response.headers, response.data)
+        case aiohttp.ClientConnectorDNSError():
+            return SlackNotDelivered("dns")
+        case aiohttp.ClientSSLError():
+            return SlackNotDelivered("tls")
+        case aiohttp.ClientConnectorError(os_error=cause):
+            refused = cause.errno == errno.ECONNREFUSED
+            return SlackNotDelivered("connection_refused" if refused else "no_connection")
+        case aiohttp.ClientHttpProxyError():
+            return SlackNotDelivered("proxy")
+        case aiohttp.ClientError() | OSError():
+            return SlackUnknown("cut")
+        case _:
+            return SlackUnknown("unreadable")
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

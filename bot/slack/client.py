@@ -5,20 +5,21 @@ How fast calls may follow each other is in `pace`; nothing here tries again, wai
 
 import asyncio
 import copy
-import errno
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.webhook import WebhookResponse
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.slack.answer import SlackAnswer, SlackNotDelivered, SlackUnknown, read_answer
+from bot.slack.answer import FAULTS, SlackAnswer, SlackUnknown, read_answer, read_fault, read_hook_answer
 from store.database import outside_transaction
 
 Block = Mapping[str, Any]
@@ -141,6 +142,24 @@ class SlackClient:
             "chat.postEphemeral", channel=channel, user=user, text=text, blocks=blocks, thread_ts=thread_ts
         )
 
+    async def respond(
+        self, response_url: str, *, text: str, blocks: Sequence[Block] | None = None, replace: bool = False
+    ) -> SlackAnswer:
+        """Answer an interaction at its own address, only the person sees it; five times in half an hour.
+
+        It works where the bot may not post. With `replace` the message that was clicked is replaced instead.
+        """
+        hook = AsyncWebhookClient(
+            response_url,
+            session=self.sdk.session,
+            proxy=self.sdk.proxy,
+            logger=self.sdk.logger,
+            retry_handlers=[],
+        )
+        body = {"text": text, "blocks": blocks, "replace_original": replace, "response_type": "ephemeral"}
+        said = {name: value for name, value in body.items() if value is not None}
+        return await self._once(lambda: hook.send_dict(said))
+
     async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> SlackAnswer:
         """Open a modal; the trigger lives 3 s and works once."""
         return await self._write("views.open", trigger_id=trigger_id, view=view)
@@ -217,47 +236,25 @@ class SlackClient:
         return await self._call(method, data=form)
 
     async def _call(self, method: str, **how: Any) -> SlackAnswer:  # noqa: ANN401 - handed to the SDK as it is
+        return await self._once(lambda: self.sdk.api_call(method, **how))
+
+    async def _once(self, send: Callable[[], Awaitable[AsyncSlackResponse | WebhookResponse]]) -> SlackAnswer:
         """One request under one deadline. The SDK's exceptions carry whole answers: none leaves here."""
         outside_transaction()
         try:
             async with asyncio.timeout(self._deadline_seconds):
-                response = await self.sdk.api_call(method, **how)
+                response = await send()
         except TimeoutError:
             return SlackUnknown("timeout")
-        except SlackApiError as refused:
-            return _read_error(refused)
-        except aiohttp.ClientConnectorError as failed:
-            return SlackNotDelivered(_why_unconnected(failed))
-        except aiohttp.ClientHttpProxyError:
-            return SlackNotDelivered("proxy")
-        except (aiohttp.ClientError, OSError):
-            return SlackUnknown("cut")
-        except (AttributeError, TypeError, ValueError):
-            return SlackUnknown("unreadable")  # The SDK stumbles so over a body that is no JSON object.
-        return read_answer(response.status_code, _lower(response.headers), response.data)
-
-
-def _read_error(refused: SlackApiError) -> SlackAnswer:
-    response = refused.response
-    if isinstance(response, aiohttp.ClientResponse):  # The body was no JSON.
-        return read_answer(response.status, _lower(response.headers), None)
-    return read_answer(response.status_code, _lower(response.headers), response.data)
+        except FAULTS as fault:
+            return read_fault(fault)
+        if isinstance(response, WebhookResponse):
+            return read_hook_answer(response.status_code, response.headers, response.body)
+        return read_answer(response.status_code, response.headers, response.data)
 
 
 def _form_value(value: str | int | bool) -> str:  # noqa: FBT001 - the value itself, no switch
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
-
-
-def _why_unconnected(failed: aiohttp.ClientConnectorError) -> str:
-    if isinstance(failed, aiohttp.ClientConnectorDNSError):
-        return "dns"
-    if isinstance(failed, aiohttp.ClientSSLError):
-        return "tls"
-    return "connection_refused" if failed.os_error.errno == errno.ECONNREFUSED else "no_connection"
 
 
 def _quiet_logger() -> logging.Logger:

@@ -155,6 +155,19 @@ async def test_what_one_person_sees(slack: SlackStandIn, client: SlackClient) ->
     assert slack.state.homes[U_ALICE].content["blocks"][0]["type"] == "section"
 
 
+# An answer at an interaction's own address reaches the person alone, five times, and is never sent twice.
+async def test_respond(slack: SlackStandIn, client: SlackClient) -> None:
+    name = slack.state.new_response(U_ALICE, C_REVIEW, None)
+    address = f"{slack.url}/response/{name}"
+    slack.faults.order("response_url", fault.dropped(after_work=True))
+    slack.faults.order("response_url", fault.Fault(status=200, body=b"ok"), nth=2)
+    answers = [await client.respond(address, text="too late", blocks=BLOCKS) for _ in range(7)]
+    assert answers[0] == SlackUnknown("cut")
+    assert [isinstance(answer, SlackOk) for answer in answers[1:]] == [True] * 5 + [False]
+    assert answers[6] == SlackRefused("used_url")
+    assert [message.text for message in slack.state.ephemerals_of(U_ALICE)] == ["too late"] * 5
+
+
 # History and thread come with whole metadata; a channel tells whether another company reads along.
 async def test_reading(client: SlackClient) -> None:
     posted = await post(client)
