@@ -14,6 +14,7 @@ MAX_INTAKE_WAITING: Final = (
 INTAKE_BATCH: Final = (
     100  # One transaction's worth: groups arrivals without making the first wait for the last.
 )
+INTAKE_SECONDS: Final = 5  # n8n's users set timeouts of 2 to 10 s; a 503 that comes later is read by nobody.
 OVERLOAD_RETRY_AFTER_SECONDS: Final = (
     2  # The queue above drains in less; n8n waits 5 s at most and ignores it.
 )
@@ -39,7 +40,7 @@ MAX_REPAIRS: Final = (
     2  # A model that misses three times with its fault shown will miss a fourth (SPEC section 6).
 )
 MODEL_TIMEOUT_SECONDS: Final = 60  # Default of a kind: a long reasoning answer fits, a hung one is noticed.
-MAX_MODEL_TIMEOUT_SECONDS: Final = 600  # Two tries and two repairs stay within PROCESSING_SECONDS.
+MAX_MODEL_TIMEOUT_SECONDS: Final = 300  # Two tries of an answer and of two repairs fill PROCESSING_SECONDS.
 MODEL_MAX_TOKENS: Final = (
     4000  # Default of a kind: a long mail and some reasoning; truncation counts as a fault.
 )
@@ -58,7 +59,8 @@ MAX_EFFECT_TIMEOUT_SECONDS: Final = (
 )
 EFFECT_ATTEMPTS: Final = 5  # Default of a kind (SPEC section 7).
 MAX_EFFECT_ATTEMPTS: Final = 20  # At the longest backoff that is most of a day.
-EFFECT_BACKOFF_SECONDS: Final = (2, 10, 60, 300, 900, 3600)  # Quick first, for blips; the last one repeats.
+# Quick first, for blips; an hour at most, so that what mends overnight is sent by morning. The last one repeats.
+EFFECT_BACKOFF_SECONDS: Final = (1, 2, 4, 8, 30, 120, 600, 3600)
 RETRY_AFTER_FLOOR_SECONDS: Final = 1  # A provider that says 0 would be hammered.
 RETRY_AFTER_CAP_SECONDS: Final = 3600  # A provider that says a week would freeze an approved effect unseen.
 SETTLE_SECONDS: Final = (
@@ -68,7 +70,22 @@ MAX_SETTLE_SECONDS: Final = 24 * 3600  # Longer, and a person knows better than 
 RESUME_DELAY_SECONDS: Final = (
     2  # n8n answers 409 until its Wait node is reached, after our answer (SPEC section 3).
 )
-CLAIM_BATCH: Final = 100  # Effects a claim: amortises the statement; all of them start within a lease.
+# Effects a claim, and answers a record: 200 halve what 50 cost a row, more gain nothing (facts of the bench).
+CLAIM_BATCH: Final = 200
+LANE_SLOTS: Final = 16  # Open sends a lane to begin with: sixty hung targets fit into EFFECTS_IN_FLIGHT.
+LANE_LEAST_SLOTS: Final = 4  # What a slow or failing target keeps: enough to notice that it is well again.
+LANE_STEADY_SLOTS: Final = 32  # What a healthy target may have: as many as connectors/exchange opens to one.
+LANE_QUICK_SLOTS: Final = 400  # What one that answers at once may have: two batches, one starting, one recorded.
+QUICK_SEND_SECONDS: Final = 0.02  # "At once": no target across a network with a queue answers like this.
+SLOW_SEND_SECONDS: Final = 1.0  # From here on a card says "sending", and the target gets fewer at a time.
+EFFECTS_IN_FLIGHT: Final = 1000  # In all: some kilobytes each, and sockets stay under a common limit of 1,024.
+RELEASE_WAIT_SECONDS: Final = 1.0  # What could not start is not claimed again in a tight loop.
+SEND_MARGIN_SECONDS: Final = 1.0  # A connector keeps the policy's timeout itself; this catches one that does not.
+LOOK_UP_BATCH: Final = 20  # Unknown effects asked about at once.
+LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the card meanwhile.
+# After a look-up that proved nothing: a late arrival shows within minutes, a person comes within hours.
+LOOK_UP_BACKOFF_SECONDS: Final = (60, 300, 900, 3600, 4 * 3600)
+RECOVERY_BATCH: Final = 200  # Lost leases, and withdrawals, a transaction: locks are held for milliseconds.
 STOP_GRACE_SECONDS: Final = 8  # SPEC section 4; Docker kills after 10 s.
 
 # Clicks and cards
