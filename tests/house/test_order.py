@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.house.tree import ROOT, imports, module_name, our_modules, parsed, place, python_files
 
-# From left to right; what shares a line stands side by side. Nothing imports demo/, which may import anything.
+# From left to right, side by side on a line. Nothing imports demo/, which may import anything.
 ROOMS = (
     ("store",),
     ("bot.contracts",),
@@ -31,14 +31,14 @@ GROUND = {
     "bot.contracts": "fields click strict_json",
     "bot.policy": "limits clauses snapshot terms contradictions kinds people",
     "bot.slack": "answer client",
-    "bot.drafting": "faults ask prompt extract check reply",
+    "bot.drafting": "faults prompt ask extract check reply",
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
     "bot.flow": "checkpoints tally batches opening arrive",
     "bot.doors": "answers senders timer",
 }
-# Where an outside library may be imported; a name with a dot at its end is a room. The others may be anywhere.
+# Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
 ADDRESSES = {
     "psycopg": ("store.",),
     "psycopg_pool": ("store.",),
