@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Row(BaseModel):
@@ -50,6 +50,51 @@ class ReopenedRow(Row):
 
     draft_id: UUID
     run_id: UUID
+
+
+class EffectRef(Row):
+    """An effect as far as moving it needs; `version` is the one the next move must find."""
+
+    effect_id: UUID
+    version: int
+    idempotency_key: str
+    run_id: UUID
+    draft_id: UUID
+    draft_key: str
+    effect_type: str
+    known_version: int
+    attempts: int
+
+
+class ClaimedRow(EffectRef):
+    """An effect that we hold, with the bytes to send."""
+
+    kind: str
+    target: str = Field(repr=False)
+    lane: int
+    is_ambiguous: bool
+    snapshot_hash: str
+    revision: int
+    recipient: str | None = Field(repr=False)
+    body: bytes | None = Field(repr=False)
+    entity: str
+
+
+class MovedRow(Row):
+    """An effect after a move."""
+
+    effect_id: UUID
+    version: int
+
+
+class Result(Row):
+    """What became of a try: the state it moves to, and the wait in seconds until it is looked at again."""
+
+    state: str
+    reason: str | None = None
+    provider_id: str | None = None
+    wait_seconds: float = 0.0
+    is_ambiguous: bool = False
 
 
 Json = dict[str, Any]

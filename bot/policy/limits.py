@@ -59,7 +59,7 @@ MAX_EFFECT_TIMEOUT_SECONDS: Final = (
 )
 EFFECT_ATTEMPTS: Final = 5  # Default of a kind (SPEC section 7).
 MAX_EFFECT_ATTEMPTS: Final = 20  # At the longest backoff that is most of a day.
-# Quick first, for blips; an hour at most, so that what mends overnight is sent by morning. The last one repeats.
+# Quick first, for blips; an hour at most, so that what mends overnight is sent by morning. The last repeats.
 EFFECT_BACKOFF_SECONDS: Final = (1, 2, 4, 8, 30, 120, 600, 3600)
 RETRY_AFTER_FLOOR_SECONDS: Final = 1  # A provider that says 0 would be hammered.
 RETRY_AFTER_CAP_SECONDS: Final = 3600  # A provider that says a week would freeze an approved effect unseen.
@@ -75,12 +75,12 @@ CLAIM_BATCH: Final = 200
 LANE_SLOTS: Final = 16  # Open sends a lane to begin with: sixty hung targets fit into EFFECTS_IN_FLIGHT.
 LANE_LEAST_SLOTS: Final = 4  # What a slow or failing target keeps: enough to notice that it is well again.
 LANE_STEADY_SLOTS: Final = 32  # What a healthy target may have: as many as connectors/exchange opens to one.
-LANE_QUICK_SLOTS: Final = 400  # What one that answers at once may have: two batches, one starting, one recorded.
+LANE_QUICK_SLOTS: Final = 400  # What one that answers at once may have: a batch starting, one recorded.
 QUICK_SEND_SECONDS: Final = 0.02  # "At once": no target across a network with a queue answers like this.
 SLOW_SEND_SECONDS: Final = 1.0  # From here on a card says "sending", and the target gets fewer at a time.
-EFFECTS_IN_FLIGHT: Final = 1000  # In all: some kilobytes each, and sockets stay under a common limit of 1,024.
+EFFECTS_IN_FLIGHT: Final = 1000  # In all: a few kilobytes each, and sockets stay under the usual 1,024.
 RELEASE_WAIT_SECONDS: Final = 1.0  # What could not start is not claimed again in a tight loop.
-SEND_MARGIN_SECONDS: Final = 1.0  # A connector keeps the policy's timeout itself; this catches one that does not.
+SEND_MARGIN_SECONDS: Final = 1.0  # A connector keeps its timeout itself; this catches one that does not.
 LOOK_UP_BATCH: Final = 20  # Unknown effects asked about at once.
 LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the card meanwhile.
 # After a look-up that proved nothing: a late arrival shows within minutes, a person comes within hours.

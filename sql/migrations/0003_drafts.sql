@@ -5,9 +5,11 @@ CREATE TABLE policy_snapshots (
     snapshot_hash text PRIMARY KEY,
     kind          text NOT NULL,
     body          jsonb NOT NULL,
+    effect        jsonb GENERATED ALWAYS AS (body -> 'effect') STORED,
     first_used_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE policy_snapshots IS 'What of a kind''s policy is frozen onto a draft; many drafts share one row.';
+COMMENT ON COLUMN policy_snapshots.effect IS 'The small part that sending reads, beside the large one.';
 
 CREATE TABLE drafts (
     draft_id       uuid PRIMARY KEY,

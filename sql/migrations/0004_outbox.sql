@@ -10,6 +10,8 @@ CREATE TABLE effect_outbox (
     kind             text NOT NULL,
     effect_type      text NOT NULL,
     target           text NOT NULL,
+    lane             bigint NOT NULL GENERATED ALWAYS AS (hashtextextended(effect_type || ' ' || kind
+        || CASE WHEN effect_type = 'resume' THEN '' ELSE ' ' || target END, 0)) STORED,
     known_version    bigint NOT NULL,
     state            text NOT NULL DEFAULT 'pending' CONSTRAINT effects_known_state CHECK (state IN (
         'pending', 'sending', 'completed', 'unknown', 'failed', 'cancelled')),
@@ -34,7 +36,9 @@ CREATE TABLE effect_outbox (
 );
 COMMENT ON TABLE effect_outbox IS 'One thing to do in the outside world, written with the decision that allowed it.';
 COMMENT ON COLUMN effect_outbox.known_version IS 'The head''s version the decision was taken under; a newer head stops the send.';
-COMMENT ON COLUMN effect_outbox.attempts IS 'Tries that were started.';
+COMMENT ON COLUMN effect_outbox.lane IS
+    'Which queue it waits in: one a type, kind and target (resume URLs share one), so that a stuck target delays only itself.';
+COMMENT ON COLUMN effect_outbox.attempts IS 'Tries that were started since the decision, or since a person said "send again".';
 COMMENT ON COLUMN effect_outbox.next_attempt_at IS 'Pending: due. Unknown: when the provider is asked next.';
 COMMENT ON COLUMN effect_outbox.fresh_until IS 'After this the approval is too old to send; none for effects without a person''s approval to outlive.';
 COMMENT ON COLUMN effect_outbox.started_at IS
@@ -43,10 +47,14 @@ COMMENT ON COLUMN effect_outbox.ambiguous_at IS 'First time a try may have reach
 
 -- The promise: at most one effect leaves per key, type and target.
 CREATE UNIQUE INDEX effects_once ON effect_outbox (idempotency_key, effect_type, target) WHERE state <> 'cancelled';
+-- All effects of one key: effects_once finds the living ones, this the cancelled.
+CREATE INDEX effects_cancelled_by_key ON effect_outbox (idempotency_key) WHERE state = 'cancelled';
 -- Claims, lease recovery and look-ups, each flat however many effects are done.
-CREATE INDEX effects_due ON effect_outbox (next_attempt_at) WHERE state = 'pending';
+CREATE INDEX effects_due ON effect_outbox (lane, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX effects_leased ON effect_outbox (lease_expires_at) WHERE state = 'sending';
 CREATE INDEX effects_unknown ON effect_outbox (next_attempt_at) WHERE state = 'unknown';
+-- The freshness sweep: approvals that outlive themselves while they wait.
+CREATE INDEX effects_going_stale ON effect_outbox (fresh_until) WHERE state = 'pending';
 -- "Nothing older unfinished of the same draft_key", and runs that wait for an unsettled effect.
 CREATE INDEX effects_open_by_draft_key ON effect_outbox (draft_key) WHERE state IN ('pending', 'sending', 'unknown');
 

@@ -1,0 +1,29 @@
+-- name: settle_drafts
+-- End drafts and their runs with their effects: sent once no effect of the draft is open, failed and the like at once.
+-- The heads are locked.
+-- zero rows: nothing: effects of theirs are still open, or they were ended before
+WITH given AS (
+    SELECT *
+      FROM unnest(%(draft_ids)s::uuid[], %(run_ids)s::uuid[], %(statuses)s::text[], %(states)s::text[],
+                  %(failures)s::text[]) AS g (draft_id, run_id, status, state, failure)
+), ended AS (
+    UPDATE drafts AS d
+       SET status = given.status, version = d.version + 1, updated_at = now()
+      FROM given
+     WHERE d.draft_id = given.draft_id AND d.status IN ('approved', 'scheduled')
+       AND (given.status <> 'sent' OR NOT EXISTS (
+            SELECT FROM effect_outbox AS o
+             WHERE o.draft_key = d.draft_key AND o.state IN ('pending', 'sending', 'unknown')
+               AND o.draft_id = d.draft_id AND o.effect_type <> 'resume'))
+    RETURNING d.draft_id, given.run_id, given.state, given.failure
+)
+UPDATE workflow_runs AS r
+   SET state = ended.state, failure = coalesce(ended.failure, r.failure), version = r.version + 1, updated_at = now(),
+       finished_at = clock_timestamp()
+  FROM ended
+ WHERE r.run_id = ended.run_id AND r.state = 'approved'
+RETURNING r.run_id;
+
+-- name: lock_runs
+-- Hold runs that do not move themselves: what is said of them joins their chain of the record.
+SELECT run_id FROM workflow_runs WHERE run_id = ANY(%(run_ids)s::uuid[]) ORDER BY run_id FOR UPDATE;

@@ -1,0 +1,175 @@
+"""Effects on their way out: claimed, started, recorded, given back, withdrawn.
+
+Not here: unknown outcomes (store/unknowns), what follows for drafts (store/settling), or the sending.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from store.queries import Connection, query
+from store.rows import ClaimedRow, EffectRef, MovedRow, Result, Row
+
+_CLAIM = query("claim_effects")
+_START = query("start_effects")
+_RELEASE = query("release_effects")
+_OUTDATED = query("find_outdated_effects")
+_RECORD = query("record_outcomes")
+_EXPIRED = query("find_expired_leases")
+_RECOVER = query("recover_effects")
+_STALE = query("find_stale_effects")
+_WITHDRAW = query("withdraw_effects")
+
+
+class StartedRow(Row):
+    """An effect whose call is to be made now: its version and the number of this try."""
+
+    effect_id: UUID
+    version: int
+    attempts: int
+
+
+class RecoveredRow(Row):
+    """An effect taken from a lost owner, and what it became."""
+
+    effect_id: UUID
+    state: str
+    version: int
+
+
+class OutdatedRow(Row):
+    """An effect that may not be sent any more: overtaken by a newer version, else too old."""
+
+    effect_id: UUID
+    is_overtaken: bool
+
+
+class WithdrawnRow(Row):
+    """An effect that was cancelled before it started: `newer_version` or `stale`."""
+
+    effect_id: UUID
+    reason: str
+
+
+class _Id(Row):
+    effect_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much may be claimed: in all, a lane, and by the lanes that have less or more than that."""
+
+    most: int
+    slots: int
+    lanes: Mapping[int, int]
+    effect_types: Sequence[str]
+    enabled: bool
+    timeout_seconds: int
+    extra_seconds: int
+
+
+async def claim_effects(conn: Connection, owner: str, room: Room) -> list[ClaimedRow]:
+    """Take due effects; their leases last the policy's timeout and `extra_seconds` from now."""
+    return await _CLAIM.rows(
+        conn,
+        {
+            "owner": owner,
+            "enabled": room.enabled,
+            "most": room.most,
+            "slots": room.slots,
+            "lanes": list(room.lanes.keys()),
+            "lane_slots": list(room.lanes.values()),
+            "effect_types": list(room.effect_types),
+            "timeout_seconds": room.timeout_seconds,
+            "extra_seconds": room.extra_seconds,
+        },
+        ClaimedRow,
+    )
+
+
+async def start_effects(
+    conn: Connection,
+    owner: str,
+    timeouts: Sequence[tuple[EffectRef, int]],
+    *,
+    enabled: bool,
+    extra_seconds: int,
+) -> dict[UUID, StartedRow]:
+    """Mark the effects whose calls begin as soon as this commits; no call for what the answer lacks."""
+    rows = await _START.rows(
+        conn,
+        {
+            "owner": owner,
+            "enabled": enabled,
+            "extra_seconds": extra_seconds,
+            "effect_ids": [effect.effect_id for effect, _ in timeouts],
+            "versions": [effect.version for effect, _ in timeouts],
+            "timeouts": [seconds for _, seconds in timeouts],
+        },
+        StartedRow,
+    )
+    return {row.effect_id: row for row in rows}
+
+
+async def release_effects(
+    conn: Connection, owner: str, effects: Sequence[EffectRef], *, wait_seconds: float
+) -> set[UUID]:
+    """Give back what was not started, due again after the wait; gives those that were still ours."""
+    params = {"owner": owner, "wait_seconds": wait_seconds} | _versions(effects)
+    return {row.effect_id for row in await _RELEASE.rows(conn, params, _Id)}
+
+
+async def find_outdated_effects(conn: Connection, effect_ids: Sequence[UUID]) -> dict[UUID, OutdatedRow]:
+    """Tell which of these not started effects may never start as they are."""
+    rows = await _OUTDATED.rows(conn, {"effect_ids": list(effect_ids)}, OutdatedRow)
+    return {row.effect_id: row for row in rows}
+
+
+async def record_outcomes(
+    conn: Connection, owner: str, results: Sequence[tuple[EffectRef, Result]]
+) -> dict[UUID, int]:
+    """Move effects that we hold; gives the new versions of those that were still ours."""
+    rows = await _RECORD.rows(
+        conn,
+        _versions([effect for effect, _ in results])
+        | {
+            "owner": owner,
+            "states": [result.state for _, result in results],
+            "reasons": [result.reason for _, result in results],
+            "provider_ids": [result.provider_id for _, result in results],
+            "waits": [result.wait_seconds for _, result in results],
+            "ambiguous": [result.is_ambiguous for _, result in results],
+        },
+        MovedRow,
+    )
+    return {row.effect_id: row.version for row in rows}
+
+
+async def find_expired_leases(conn: Connection, *, most: int) -> list[EffectRef]:
+    """Give effects whose lease ran out."""
+    return await _EXPIRED.rows(conn, {"most": most}, EffectRef)
+
+
+async def recover_effects(
+    conn: Connection, effects: Sequence[EffectRef], *, settle_seconds: int
+) -> list[RecoveredRow]:
+    """Take effects from owners whose lease ran out; `settle_seconds` stands in for a missing policy."""
+    return await _RECOVER.rows(conn, _versions(effects) | {"settle_seconds": settle_seconds}, RecoveredRow)
+
+
+async def find_stale_effects(conn: Connection, *, most: int) -> list[EffectRef]:
+    """Give waiting effects whose approval is too old to be sent."""
+    return await _STALE.rows(conn, {"most": most}, EffectRef)
+
+
+async def withdraw_effects(conn: Connection, effect_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Cancel those that are outdated and were not started, under their heads' locks; gives the reasons."""
+    rows = await _WITHDRAW.rows(conn, {"effect_ids": list(effect_ids)}, WithdrawnRow)
+    return {row.effect_id: row.reason for row in rows}
+
+
+def _versions(effects: Sequence[EffectRef]) -> dict[str, object]:
+    return {
+        "effect_ids": [effect.effect_id for effect in effects],
+        "versions": [effect.version for effect in effects],
+    }
