@@ -54,18 +54,18 @@ async def append(conn: Connection, entries: Sequence[Entry]) -> None:
 
 
 async def _append_each_once(conn: Connection, entries: Sequence[Entry]) -> None:
-    await _APPEND.run(
-        conn,
+    # One JSON text, not five arrays: quoting each element of an array costs more than all the rest of intake.
+    lines = [
         {
-            "chains": [entry.chain for entry in entries],
-            "actors": [entry.actor for entry in entries],
-            "actions": [entry.action for entry in entries],
-            "salts": [os.urandom(_SALT_BYTES) for _ in entries],
-            "details": [
-                orjson.dumps(entry.detail, option=orjson.OPT_SORT_KEYS).decode() for entry in entries
-            ],
-        },
-    )
+            "chain": entry.chain,
+            "actor": entry.actor,
+            "action": entry.action,
+            "salt": os.urandom(_SALT_BYTES).hex(),
+            "detail": orjson.dumps(entry.detail, option=orjson.OPT_SORT_KEYS).decode(),
+        }
+        for entry in entries
+    ]
+    await _APPEND.run(conn, {"lines": orjson.dumps(lines).decode()})
 
 
 async def append_system(conn: Connection, actor: str, action: str, detail: Mapping[str, Any]) -> None:

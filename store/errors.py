@@ -33,6 +33,10 @@ class BadQuery(StetError):
     """A file under sql/queries breaks the rules of the loader."""
 
 
+class Unstorable(StetError):
+    """The database refused a value: nothing was committed, and the same value will be refused again."""
+
+
 class DatabaseAway(StetError):
     """No connection could be had, or it broke before anything was committed."""
 

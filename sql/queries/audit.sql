@@ -2,9 +2,8 @@
 -- Append one line to each given chain, chained to the line before; the caller holds what serialises the chain.
 -- A chain may be named once a call. UNIQUE (chain, seq) undoes a writer that did not hold its lock.
 WITH said AS (
-    SELECT chain, actor, action, salt, detail
-      FROM unnest(%(chains)s::text[], %(actors)s::text[], %(actions)s::text[], %(salts)s::bytea[], %(details)s::text[])
-           AS given (chain, actor, action, salt, detail)
+    SELECT chain, actor, action, decode(salt, 'hex') AS salt, detail
+      FROM json_to_recordset(%(lines)s::json) AS given (chain text, actor text, action text, salt text, detail text)
 ), placed AS (
     SELECT said.*, coalesce(last.seq, 0) + 1 AS seq,
            coalesce(last.hash, decode(repeat('00', 32), 'hex')) AS previous,
