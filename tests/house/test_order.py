@@ -15,7 +15,7 @@ ROOMS = (
     ("bot.contracts",),
     ("bot.policy",),
     ("bot.environment",),
-    ("bot.settings",),
+    ("bot.settings", "bot.logs"),
     ("bot.slack",),
     ("bot.drafting", "bot.gates", "bot.cards", "bot.connectors"),
     ("bot.registry",),
