@@ -1,0 +1,22 @@
+"""Which database a command works on: the one named, else an embedded server under DATA_DIR.
+
+Not here: the embedded server itself (embedded).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from store import embedded
+
+
+@contextmanager
+def database_of(named: SecretStr | None, data_dir: Path) -> Iterator[str]:
+    """Give the DSN to use for as long as the context lasts; with a named one nothing is ever started."""
+    if named is not None:
+        yield named.get_secret_value()
+        return
+    with embedded.server(data_dir) as dsn:
+        yield dsn
