@@ -4,9 +4,7 @@ Not here: rows in any state and age (tests/makers) or stand-ins (bot/demo).
 """
 
 import os
-import tempfile
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,9 +35,8 @@ def server() -> Iterator[str]:
     if given:
         yield given
         return
-    with tempfile.TemporaryDirectory(prefix="stet-pg-") as folder:
-        with embedded.server(Path(folder), durable=False) as dsn:
-            yield dsn
+    with embedded.ephemeral() as dsn:
+        yield dsn
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ ROOMS = (
     ("bot.registry",),
     ("bot.flow",),
     ("bot.doors",),
-    ("bot.wiring", "bot.doctor"),
+    ("bot.wiring", "bot.doctor", "bot.records"),
     ("bot.__main__",),
 )
 # The ground of each room, from left to right: a ground file may import those to its left, every other file of
@@ -35,7 +35,7 @@ GROUND = {
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
-    "bot.flow": "checkpoints tally batches opening arrive",
+    "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing",
     "bot.doors": "answers senders timer",
 }
 # Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
