@@ -70,8 +70,7 @@ def may_answer(
     )
     if isinstance(allowed, NotAllowed):
         return allowed
-    qualified = qualified_for(question, kind)
-    if qualified:
+    for qualified in _qualified_lists(question, kind):
         counted = check_qualified(person, qualified, groups=groups)
         if isinstance(counted, NotAllowed):
             return counted
@@ -83,9 +82,15 @@ def may_answer(
 
 
 def qualified_for(question: Question, kind: Kind) -> tuple[str, ...]:
-    """Give who may decide on a regulated kind, empty where it is not regulated."""
-    if not (question.snapshot.get("regulated") or kind.regulated):
-        return ()
-    # Both lists bind: who is left of the snapshot's and of today's.
-    then = set(question.snapshot.get("qualified") or kind.qualified)
-    return tuple(sorted(then & set(kind.qualified) if kind.qualified else then))
+    """Name every entry that must be known to judge a regulated kind; empty where it is not regulated."""
+    return tuple(sorted({entry for qualified in _qualified_lists(question, kind) for entry in qualified}))
+
+
+def _qualified_lists(question: Question, kind: Kind) -> list[tuple[str, ...]]:
+    # Then and now bind alike, each alone: two lists without a common entry must not look like no list at all.
+    lists = []
+    if question.snapshot.get("regulated"):
+        lists.append(tuple(question.snapshot.get("qualified") or ()))
+    if kind.regulated:
+        lists.append(kind.qualified)
+    return lists

@@ -1,0 +1,85 @@
+"""Whether a person may answer a question: every list that binds, then and now.
+Not here: single lists and accounts (test_people), the decision itself (tests/flow).
+"""
+
+from typing import Any
+
+import pytest
+
+from bot.policy.answering import may_answer, qualified_for
+from bot.policy.people import Allowed, NotAllowed, Person
+from store.decisions import Question
+from tests.policy.samples import make_kind
+
+GROUPS: dict[str, frozenset[str] | None] = {"S1": frozenset({"U1", "U2"}), "S2": frozenset({"U1"})}
+
+
+def ask(**known: Any) -> Question:
+    return Question.model_construct(None, **known)
+
+
+def judge(then: dict[str, Any], now: dict[str, Any], **asked: Any) -> Allowed | NotAllowed:
+    snapshot = {"reviewers": ["U1"], "separate_duties": True} | then
+    question = ask(
+        **({"allows": "approve", "requested_by": None, "editor": "model"} | asked), snapshot=snapshot
+    )
+    person = Person(
+        team_id="T1",
+        user_id="U1",
+        enterprise_user_id=None,
+        is_restricted=False,
+        is_ultra_restricted=False,
+        is_stranger=False,
+        deleted=False,
+        is_bot=False,
+        known=True,
+    )
+    return may_answer(person, question, make_kind(reviewers=("U1",), **now), GROUPS, "T1")
+
+
+# On a regulated kind the lists of then and of now bind, each alone; two without a common entry are not none.
+@pytest.mark.parametrize(
+    ("then", "now", "allowed"),
+    [
+        (["U1"], ["U1"], True),
+        (["S1"], ["S2"], True),
+        (["S1"], ["U1"], True),
+        (["U2"], ["U3"], False),
+        (["U1"], ["U3"], False),
+        (["U3"], ["U1"], False),
+        ([], ["U1"], False),
+        (["U1"], [], False),
+        ([], [], False),
+        (None, ["U1"], True),
+        (None, ["U3"], False),
+        (["U1"], None, True),
+        (["U3"], None, False),
+        (None, None, True),
+    ],
+)
+def test_qualified(then: list[str] | None, now: list[str] | None, allowed: bool) -> None:
+    frozen = {"regulated": then is not None, "qualified": then or []}
+    today = {"regulated": now is not None, "qualified": tuple(now or ())}
+    assert isinstance(judge(frozen, today), Allowed) is allowed
+
+
+# Every list that binds is asked of Slack.
+def test_lists_to_ask() -> None:
+    question = ask(snapshot={"regulated": True, "qualified": ["S1", "U1"]})
+    assert qualified_for(question, make_kind(regulated=True, qualified=("S2",))) == ("S1", "S2", "U1")
+    assert qualified_for(ask(snapshot={}), make_kind()) == ()
+
+
+# Duties are separate for approving alone, and only where the draft's terms say so.
+@pytest.mark.parametrize(
+    ("asked", "separate", "allowed"),
+    [
+        ({"requested_by": "U1"}, True, False),
+        ({"editor": "slack:T1:U1"}, True, False),
+        ({"requested_by": "U1", "allows": "reject"}, True, True),
+        ({"requested_by": "U1"}, False, True),
+        ({"requested_by": "U2", "editor": "slack:T1:U2"}, True, True),
+    ],
+)
+def test_separate_duties(asked: dict[str, Any], separate: bool, allowed: bool) -> None:
+    assert isinstance(judge({"separate_duties": separate}, {}, **asked), Allowed) is allowed
