@@ -13,7 +13,7 @@ from bot.slack.identity import Identity
 # Slack may be away while we start: until it answers nobody is at home, then the team is known.
 async def test_asked_until_known() -> None:
     async with SlackStandIn() as slack:
-        slack.faults.order("auth.test", dropped())
+        slack.faults.order("auth.test", dropped(after_work=False))
         client = SlackClient(BOT_TOKEN, base_url=slack.api_url)
         identity = Identity(client)
         await identity.run_once()
