@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from store.queries import Connection, query
-from store.rows import ClaimedRow, EffectRef, MovedRow, Result, Row
+from store.rows import ClaimedRow, EffectRef, Json, MovedRow, Result, Row
 
 _CLAIM = query("claim_effects")
 _START = query("start_effects")
@@ -19,6 +19,7 @@ _EXPIRED = query("find_expired_leases")
 _RECOVER = query("recover_effects")
 _STALE = query("find_stale_effects")
 _WITHDRAW = query("withdraw_effects")
+_POLICIES = query("read_effect_policies")
 
 
 class StartedRow(Row):
@@ -49,6 +50,11 @@ class WithdrawnRow(Row):
 
     effect_id: UUID
     reason: str
+
+
+class _PolicyRow(Row):
+    snapshot_hash: str
+    effect: Json | None
 
 
 class _Id(Row):
@@ -166,6 +172,12 @@ async def withdraw_effects(conn: Connection, effect_ids: Sequence[UUID]) -> dict
     """Cancel those that are outdated and were not started, under their heads' locks; gives the reasons."""
     rows = await _WITHDRAW.rows(conn, {"effect_ids": list(effect_ids)}, WithdrawnRow)
     return {row.effect_id: row.reason for row in rows}
+
+
+async def read_effect_policies(conn: Connection, snapshot_hashes: Sequence[str]) -> dict[str, Json | None]:
+    """Give the effect's part of frozen policies, as stored."""
+    rows = await _POLICIES.rows(conn, {"snapshot_hashes": list(snapshot_hashes)}, _PolicyRow)
+    return {row.snapshot_hash: row.effect for row in rows}
 
 
 def _versions(effects: Sequence[EffectRef]) -> dict[str, object]:

@@ -175,3 +175,7 @@ UPDATE effect_outbox AS e
    AND e.state IN ('pending', 'sending') AND e.started_at IS NULL AND e.ambiguous_at IS NULL
    AND (e.fresh_until <= clock_timestamp() OR h.source_version > e.known_version)
 RETURNING e.effect_id, e.reason;
+
+-- name: read_effect_policies
+-- The small part of frozen policies that sending reads.
+SELECT snapshot_hash, effect FROM policy_snapshots WHERE snapshot_hash = ANY(%(snapshot_hashes)s::text[]);

@@ -1,0 +1,261 @@
+"""Effects leave here: claimed, started, and sent outside any transaction.
+
+Not here: writing answers down (recorder), lost leases (recover), unknown outcomes (reconcile).
+"""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from bot.connectors.connector import Connector, perform
+from bot.contracts.outcome import Refused, SendOutcome, Sent, Unknown
+from bot.flow import settle
+from bot.flow.checkpoints import reach
+from bot.flow.lanes import Lanes
+from bot.flow.outgoing import Policies, to_effect
+from bot.flow.recorder import Recorder
+from bot.flow.settle import Answer
+from bot.policy.clauses import EffectPolicy
+from bot.policy.limits import (
+    CLAIM_BATCH,
+    EFFECT_LEASE_EXTRA_SECONDS,
+    EFFECT_TIMEOUT_SECONDS,
+    LANE_SLOTS,
+    RELEASE_WAIT_SECONDS,
+    SEND_MARGIN_SECONDS,
+    SLOW_SEND_SECONDS,
+    STOP_GRACE_SECONDS,
+)
+from store import cards, outbox, switch
+from store.database import Database
+from store.outbox import Room, StartedRow
+from store.queries import Connection
+from store.rows import ClaimedRow
+
+LAST_RECORD_SECONDS: Final = 1.0  # After a stop's grace; what is not recorded by then is found by its lease.
+MOST_FAULTS: Final = 10  # Kept for the next run; more of them would say nothing new.
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """What sending needs; `owner` is fresh in every process, cards of unknown effects go to `ops_channel`."""
+
+    db: Database
+    owner: str
+    connectors: Mapping[str, Connector]
+    actions_enabled: bool
+    ops_channel: str | None = None
+    margin_seconds: float = SEND_MARGIN_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An effect that we hold, and the policy it was approved under, if that can be read."""
+
+    row: ClaimedRow
+    policy: EffectPolicy | None
+
+    @property
+    def timeout_seconds(self) -> int:
+        return EFFECT_TIMEOUT_SECONDS if self.policy is None else self.policy.timeout_seconds
+
+    def started(self, now: StartedRow) -> "_Held":
+        """The same after its start."""
+        update = {"version": now.version, "attempts": now.attempts}
+        return _Held(self.row.model_copy(update=update), self.policy)
+
+
+class Dispatcher:
+    """One process's share of the outbox: `run_once` claims and returns, the sends go on by themselves."""
+
+    def __init__(self, deps: Outlet) -> None:
+        self._deps = deps
+        self._lanes = Lanes()
+        self._policies = Policies()
+        self._recorder = Recorder(deps.db, deps.owner, deps.ops_channel, self._spawn, self._recorded)
+        self._claiming = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._sends: set[asyncio.Task[Any]] = set()
+        self._faults: list[BaseException] = []
+        self._hungry = self._again = self._stopping = False
+
+    async def run_once(self) -> int:
+        """Claim what is due and there is room for, and set it going; gives how many effects that were.
+
+        Raises:
+            DatabaseAway: nothing more could be claimed.
+            BaseException: what ended a piece of work in the background since the last call.
+
+        """
+        if self._faults:
+            raise self._faults.pop(0)
+        return await self._claim_all()
+
+    async def quiet(self) -> None:
+        """Wait until nothing is in hand any more; raises as `run_once` does."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        if self._faults:
+            raise self._faults.pop(0)
+
+    async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
+        """Start nothing more, give started sends the grace, call the rest unknown, and record all of it."""
+        self._stopping = True
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=grace_seconds)
+        for send in self._sends:
+            send.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=LAST_RECORD_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+
+    async def _claim_all(self) -> int:
+        claimed = 0
+        async with self._claiming:
+            while not self._stopping:
+                self._again = False
+                batch = await self._claim()
+                if batch:
+                    claimed += len(batch)
+                    reach("dispatch.after_claim")
+                    self._spawn(self._carry(batch))
+                if not self._again and not (batch and self._hungry):
+                    break
+        return claimed
+
+    async def _claim(self) -> list[ClaimedRow]:
+        most = min(CLAIM_BATCH, self._lanes.room())
+        self._hungry = True
+        if most == 0:
+            return []
+        room = Room(
+            most=most,
+            slots=LANE_SLOTS,
+            lanes=self._lanes.slots(),
+            effect_types=list(self._deps.connectors),
+            enabled=self._deps.actions_enabled,
+            timeout_seconds=EFFECT_TIMEOUT_SECONDS,
+            extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
+        )
+        async with self._deps.db.connection() as conn:
+            rows = await outbox.claim_effects(conn, self._deps.owner, room)
+        for row in rows:
+            self._lanes.take(row.lane)
+        self._hungry = len(rows) == most or self._lanes.any_full()
+        return rows
+
+    async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
+        """Start a batch, open the sends, give back what may not start."""
+        waiting = {row.effect_id: row for row in batch}
+        sends: dict[asyncio.Task[Any], UUID] = {}
+        try:
+            await self._policies.load(self._deps.db, batch)
+            held = [_Held(row, self._policies.of(row)) for row in batch]
+            started = {} if self._stopping else await self._start(held)
+            reach("dispatch.after_start")
+            for one in held:
+                if (now := started.get(one.row.effect_id)) is not None:
+                    del waiting[one.row.effect_id]
+                    sends[self._open(one.started(now))] = one.row.draft_id
+            if waiting:
+                await self._put_back(list(waiting.values()))
+        finally:
+            for row in waiting.values():
+                self._lanes.give_back(row.lane)
+        await self._show_slow(sends)
+
+    async def _start(self, held: Sequence[_Held]) -> dict[UUID, StartedRow]:
+        async with self._deps.db.transaction() as conn:
+            await switch.queue_for_switch(conn)
+            return await outbox.start_effects(
+                conn,
+                self._deps.owner,
+                [(one.row, one.timeout_seconds) for one in held],
+                enabled=self._deps.actions_enabled,
+                extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
+            )
+
+    def _open(self, held: _Held) -> asyncio.Task[Any]:
+        send = self._spawn(self._send(held))
+        self._sends.add(send)
+        send.add_done_callback(self._sends.discard)
+        return send
+
+    async def _send(self, held: _Held) -> None:
+        """Make one call under its deadline and hand in its answer, also when we are cancelled by a stop."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        outcome: SendOutcome = Unknown("stopped")
+        may_repeat = False
+        try:
+            if held.policy is None or held.row.body is None:
+                outcome = Refused("policy_unreadable" if held.policy is None else "erased")
+                return
+            connector = self._deps.connectors[held.row.effect_type]
+            effect = to_effect(held.row, held.policy, held.row.attempts)
+            may_repeat = connector.idempotent(effect)
+            async with asyncio.timeout(held.policy.timeout_seconds + self._deps.margin_seconds):
+                outcome = await perform(connector, effect)
+        except TimeoutError:
+            outcome = Unknown("deadline")
+        finally:
+            is_good = isinstance(outcome, Sent | Refused)
+            self._lanes.judge(held.row.lane, is_good=is_good, seconds=loop.time() - began)
+            policy = held.policy or EffectPolicy(type=held.row.effect_type)
+            self._recorder.hand_in(Answer(held.row, outcome, policy, may_repeat))
+
+    async def _put_back(self, rows: Sequence[ClaimedRow]) -> None:
+        """Give back what was not started.
+
+        What may never start as it is goes to its reviewers or, if an earlier try may have arrived, to ops.
+        """
+        db, owner = self._deps.db, self._deps.owner
+        if not self._stopping:
+            async with db.connection() as conn:
+                outdated = await outbox.find_outdated_effects(conn, [row.effect_id for row in rows])
+            late = [row for row in rows if row.effect_id in outdated]
+            rows = [row for row in rows if row.effect_id not in outdated]
+
+            async def work(conn: Connection) -> None:
+                await settle.lock(conn, late)
+                await settle.withdraw(conn, [row for row in late if not row.is_ambiguous])
+                ambiguous = [row for row in late if row.is_ambiguous]
+                await settle.halt(conn, owner, ambiguous, self._deps.ops_channel)
+
+            if late:
+                await db.retrying(work)
+        async with db.connection() as conn:
+            wait = 0.0 if self._stopping else RELEASE_WAIT_SECONDS
+            await outbox.release_effects(conn, owner, rows, wait_seconds=wait)
+
+    async def _show_slow(self, sends: Mapping[asyncio.Task[Any], UUID]) -> None:
+        """Let cards say "sending" where it takes long enough to be seen."""
+        if not sends:
+            return
+        _, slow = await asyncio.wait(sends, timeout=SLOW_SEND_SECONDS)
+        if slow and not self._stopping:
+            async with self._deps.db.connection() as conn:
+                await cards.want_cards(conn, [sends[send] for send in slow])
+
+    def _recorded(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            self._lanes.give_back(answer.effect.lane)
+        if self._hungry and not self._stopping:
+            self._again = True
+            if not self._claiming.locked():
+                self._spawn(self._claim_all())
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None and len(self._faults) < MOST_FAULTS:
+            self._faults.append(fault)

@@ -1,0 +1,80 @@
+"""Turns stored effects into what a connector takes; remembers the frozen policies they were approved under.
+
+Not here: sending (dispatch) or asking (reconcile).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import ValidationError
+
+from bot.connectors.connector import Effect
+from bot.flow.settle import RESUME
+from bot.policy.clauses import FROM_SNAPSHOT, EffectPolicy
+from store.database import Database
+from store.outbox import read_effect_policies
+from store.rows import ClaimedRow
+
+_DEFAULT_RESUME: Final = EffectPolicy(type=RESUME)  # For runs that ended without ever having a draft.
+_NOT_ITS_OWN: Final = {
+    "type": RESUME,
+    "recipient": None,
+    "response_id": None,
+    "lookup": None,
+    "idempotent": False,
+}
+MOST_REMEMBERED: Final = 1000  # A policy changes some times a day at most; each is a few hundred bytes.
+
+
+class Policies:
+    """The effect's part of policy snapshots by hash; snapshots never change, so what was read stays right."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, EffectPolicy | None] = {}
+
+    async def load(self, db: Database, rows: Iterable[ClaimedRow]) -> None:
+        """Read what is not known yet."""
+        missing = {row.snapshot_hash for row in rows} - self._known.keys()
+        if not missing:
+            return
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
+            missing = {row.snapshot_hash for row in rows}
+        async with db.connection() as conn:
+            found = await read_effect_policies(conn, list(missing))
+        for snapshot_hash in missing:
+            self._known[snapshot_hash] = _read(found.get(snapshot_hash))
+
+    def of(self, row: ClaimedRow) -> EffectPolicy | None:
+        """Give the policy of a loaded row, None if it cannot be read.
+
+        A resume effect takes timeout and attempts of its kind; target, recipient and ids are not its own.
+        """
+        policy = self._known.get(row.snapshot_hash)
+        if row.effect_type != RESUME:
+            return policy
+        return (policy or _DEFAULT_RESUME).model_copy(update=_NOT_ITS_OWN | {"target": row.target})
+
+
+def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
+    """Give a connector what it takes."""
+    return Effect(
+        effect_id=row.effect_id,
+        key=row.idempotency_key,
+        kind=row.kind,
+        entity=row.entity,
+        revision=row.revision,
+        effect_type=row.effect_type,
+        target=row.target,
+        recipient=row.recipient,
+        body=row.body or b"",
+        policy=policy,
+        attempt=attempt,
+    )
+
+
+def _read(body: object) -> EffectPolicy | None:
+    try:
+        return EffectPolicy.model_validate(body, context=FROM_SNAPSHOT, by_alias=False, by_name=True)
+    except ValidationError:
+        return None

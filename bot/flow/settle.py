@@ -1,0 +1,192 @@
+"""What follows when effects end, in the transaction of their end: drafts, runs, cards, the record, ops.
+
+Not here: sending (dispatch), asking (reconcile), or which state an answer leads to (bot/policy/delivery).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from bot.contracts.outcome import SendOutcome, Sent
+from bot.policy.clauses import EffectPolicy
+from bot.policy.delivery import CANCELLED, COMPLETED, FAILED, PENDING, UNKNOWN, Try, follow, word_for
+from store import alerts, audit, cards, heads, intake, outbox, settling, unknowns
+from store.heads import Reopening
+from store.queries import Connection
+from store.rows import ClaimedRow, EffectRef, HeadRow, Result
+from store.settling import DraftEnd
+from store.states import DraftStatus, RunState
+from store.unknowns import LateAnswer
+
+RESUME: Final = "resume"  # Tells an outcome, so it takes no part in it (SPEC section 3).
+SYSTEM: Final = "system"
+
+_NOTICES: Final = {"newer_version": "withdrawn_newer", "stale": "withdrawn_stale"}
+_ENDS: Final = {
+    COMPLETED: (DraftStatus.SENT, RunState.COMPLETED),
+    FAILED: (DraftStatus.FAILED, RunState.FAILED_TERMINAL),
+    CANCELLED: (DraftStatus.CANCELLED, RunState.SUPERSEDED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one started try; `effect` is the row as it was started."""
+
+    effect: ClaimedRow
+    outcome: SendOutcome
+    policy: EffectPolicy
+    may_repeat: bool
+
+    def result(self, newest: Mapping[str, HeadRow]) -> Result:
+        """What follows, given the locked heads."""
+        tried = Try(
+            number=self.effect.attempts,
+            bound=self.policy.attempts,
+            settle_seconds=self.policy.settle_seconds,
+            is_ambiguous=self.effect.is_ambiguous,
+            may_repeat=self.may_repeat,
+            is_overtaken=is_overtaken(self.effect, newest),
+        )
+        return follow(self.outcome, tried)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An effect that moved in this transaction, its version now, and why."""
+
+    effect: EffectRef
+    version: int
+    result: Result
+
+
+async def lock(conn: Connection, effects: Sequence[EffectRef]) -> dict[str, HeadRow]:
+    """Lock the heads of these effects, first in the transaction; resume effects have no part in that."""
+    keys = [effect.draft_key for effect in effects if effect.effect_type != RESUME]
+    return await heads.lock_heads(conn, keys) if keys else {}
+
+
+def is_overtaken(effect: EffectRef, newest: Mapping[str, HeadRow]) -> bool:
+    """Whether a newer version waits for this effect to be over."""
+    head = newest.get(effect.draft_key)
+    return effect.effect_type != RESUME and head is not None and head.source_version > effect.known_version
+
+
+async def record(
+    conn: Connection, owner: str, answers: Sequence[Answer], ops_channel: str | None
+) -> set[UUID]:
+    """Record a batch of answers; gives the effects that were not ours: their answers are evidence."""
+    newest = await lock(conn, [answer.effect for answer in answers])
+    results = {answer.effect.effect_id: answer.result(newest) for answer in answers}
+    versions = await outbox.record_outcomes(
+        conn, owner, [(answer.effect, results[answer.effect.effect_id]) for answer in answers]
+    )
+    moved = [
+        Moved(answer.effect, versions[answer.effect.effect_id], results[answer.effect.effect_id])
+        for answer in answers
+        if answer.effect.effect_id in versions
+    ]
+    await conclude(conn, moved, ops_channel)
+    back = [one.effect for one in moved if one.result.state == PENDING and is_overtaken(one.effect, newest)]
+    await withdraw(conn, back)
+    late = [answer for answer in answers if answer.effect.effect_id not in versions]
+    if late:
+        await unknowns.add_evidence(conn, [_late(answer) for answer in late])
+    return {answer.effect.effect_id for answer in late}
+
+
+async def halt(conn: Connection, owner: str, effects: Sequence[EffectRef], ops_channel: str | None) -> None:
+    """Call held effects unknown that may be out already and may not be sent again; their heads are locked."""
+    result = Result(state=UNKNOWN, reason="outdated", is_ambiguous=True)
+    versions = await outbox.record_outcomes(conn, owner, [(effect, result) for effect in effects])
+    moved = [Moved(one, versions[one.effect_id], result) for one in effects if one.effect_id in versions]
+    await conclude(conn, moved, ops_channel)
+
+
+async def conclude(
+    conn: Connection,
+    moved: Sequence[Moved],
+    ops_channel: str | None,
+    lines: Sequence[audit.Entry] | None = None,
+) -> None:
+    """Let drafts, runs, cards, the record and ops follow effects that just moved, under their heads' locks.
+
+    `lines` take the place of the lines of the record that the moves would have by themselves.
+    """
+    bound = [one for one in moved if one.effect.effect_type != RESUME]
+    ends = [_end(one) for one in bound if one.result.state in _ENDS]
+    ended = await settling.settle_drafts(conn, ends) if ends else set()
+    said = [_line(one) for one in bound if one.result.state != PENDING] if lines is None else lines
+    await _write_down(conn, said, {one.effect.idempotency_key: one.effect.run_id for one in moved}, ended)
+    if bound:
+        await cards.want_cards(conn, [one.effect.draft_id for one in bound])
+    for one in moved:
+        if one.result.state == UNKNOWN:
+            await _tell_ops(conn, one, ops_channel)
+
+
+async def _write_down(
+    conn: Connection, lines: Sequence[audit.Entry], runs: Mapping[str, UUID], ended: set[UUID]
+) -> None:
+    """Append to the record; a run that did not move is locked first, for its chain's sake."""
+    still = {runs[line.chain] for line in lines} - ended
+    if still:
+        await settling.lock_runs(conn, list(still))
+    await audit.append(conn, lines)
+
+
+async def withdraw(conn: Connection, effects: Sequence[EffectRef]) -> int:
+    """Take outdated effects that were not started back to their reviewers, under their heads' locks."""
+    if not effects:
+        return 0
+    reasons = await outbox.withdraw_effects(conn, [effect.effect_id for effect in effects])
+    gone = [effect for effect in effects if effect.effect_id in reasons]
+    if gone:
+        reopenings = [Reopening(one.draft_id, _NOTICES[reasons[one.effect_id]]) for one in gone]
+        await heads.reopen_drafts(conn, reopenings)
+        await intake.withdraw_runs(conn, [effect.run_id for effect in gone])
+        await audit.append(conn, [_withdrawn(effect, reasons[effect.effect_id]) for effect in gone])
+    return len(gone)
+
+
+async def _tell_ops(conn: Connection, one: Moved, ops_channel: str | None) -> None:
+    if ops_channel is not None:
+        await cards.open_card(conn, channel=ops_channel, effect_id=one.effect.effect_id)
+        return
+    facts = {"effect_id": str(one.effect.effect_id), "key": one.effect.idempotency_key}
+    await alerts.raise_alert(
+        conn, key=f"unknown_effect:{one.effect.effect_id}:{one.version}", name="unknown_effect", facts=facts
+    )
+
+
+def _end(one: Moved) -> DraftEnd:
+    status, run_state = _ENDS[one.result.state]
+    failure = one.result.reason if one.result.state == FAILED else None
+    return DraftEnd(one.effect.draft_id, one.effect.run_id, status, run_state, failure)
+
+
+def _line(one: Moved) -> audit.Entry:
+    return audit.Entry(one.effect.idempotency_key, SYSTEM, f"effect_{one.result.state}", facts_of(one))
+
+
+def facts_of(one: Moved) -> dict[str, Any]:
+    """What the record says of a move: ids, words and numbers."""
+    facts = {
+        "effect_id": str(one.effect.effect_id),
+        "effect_type": one.effect.effect_type,
+        "attempts": one.effect.attempts,
+        "provider_id": one.result.provider_id,
+        "reason": one.result.reason,
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _withdrawn(effect: EffectRef, reason: str) -> audit.Entry:
+    detail = {"effect_id": str(effect.effect_id), "draft_id": str(effect.draft_id), "reason": reason}
+    return audit.Entry(effect.idempotency_key, SYSTEM, "withdrawn", detail)
+
+
+def _late(answer: Answer) -> LateAnswer:
+    provider_id = answer.outcome.provider_id if isinstance(answer.outcome, Sent) else None
+    return LateAnswer(answer.effect.effect_id, answer.effect.attempts, word_for(answer.outcome), provider_id)

@@ -1,0 +1,80 @@
+"""Closes and opens the kill switch: when a kill is answered, no further send starts.
+
+Not here: who may (bot/doors), what a scope means (bot/policy/switch), or the end of a process (dispatch).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from bot.flow.checkpoints import reach
+from bot.policy.switch import ALL_SCOPE
+from store import audit, switch
+from store.database import Database
+from store.errors import DatabaseBusy
+from store.queries import Connection
+from store.switch import StartedRow
+
+TRIES: Final = (
+    3  # A kill that met a lock for 1.5 s is worth asking again before somebody is told that it failed.
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The switch as it is now; `started` are effects whose calls were on the wire at that moment."""
+
+    scope: str
+    started: tuple[StartedRow, ...]
+
+
+async def kill(db: Database, *, by: str, reason: str | None, scope: str = ALL_SCOPE) -> Switched:
+    """Close a scope; a reason may follow by `explain`.
+
+    Raises:
+        DatabaseAway: nothing was changed (CommitUnknown: perhaps it was, ask again).
+
+    """
+    return await _switch(db, scope=scope, is_open=False, by=by, reason=reason)
+
+
+async def resume(db: Database, *, by: str, reason: str, scope: str = ALL_SCOPE) -> Switched:
+    """Open a scope; a missing row is made again. Raises as `kill` does."""
+    return await _switch(db, scope=scope, is_open=True, by=by, reason=reason)
+
+
+async def explain(db: Database, *, scope: str, by: str, reason: str) -> bool:
+    """Add the reason to a kill that was made without one; False if it was opened or explained meanwhile."""
+    async with db.transaction() as conn:
+        explained = await switch.explain_switch(conn, scope=scope, reason=reason)
+        if explained:
+            await audit.append_system(conn, by, "explained", {"scope": scope, "reason": reason})
+    return explained
+
+
+async def _switch(db: Database, *, scope: str, is_open: bool, by: str, reason: str | None) -> Switched:
+    async def work(conn: Connection) -> Switched:
+        await switch.lock_switch(conn)
+        await switch.set_switch(conn, scope=scope, is_open=is_open, by=by, reason=reason)
+        started = await switch.list_started(conn, scope)
+        detail = {"scope": scope, "reason": reason, "started": [str(one.effect_id) for one in started]}
+        await audit.append_system(conn, by, "resumed" if is_open else "killed", detail)
+        return Switched(scope, tuple(started))
+
+    switched = await _insist(db, work)
+    reach("switch.after_commit")
+
+    async def show(conn: Connection) -> None:
+        await switch.want_waiting_cards(conn, scope)
+
+    await db.retrying(show)
+    return switched
+
+
+async def _insist(db: Database, work: Callable[[Connection], Awaitable[Switched]]) -> Switched:
+    for _ in range(TRIES - 1):
+        try:
+            return await db.retrying(work)
+        except DatabaseBusy:
+            continue
+    return await db.retrying(work)
