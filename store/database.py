@@ -4,14 +4,16 @@ Not here: statements (sql/queries) or which role owns the schema (store/migrate)
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import orjson
 import psycopg
-from psycopg import errors, sql
+from psycopg import errors
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
@@ -26,9 +28,15 @@ STATEMENT_TIMEOUT_MS = 20_000  # No statement of ours takes a second; one that d
 IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths of its rate.
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
+TRUSTED_SECONDS = (
+    1.0  # A connection used this recently is alive, or its next use fails once and it is thrown away.
+)
 RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
 
+_last_used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
+
 _SET_SESSION = query("set_session")
+_TAKE_ROLE = query("take_role")
 
 _in_transaction: ContextVar[bool] = ContextVar("stet_in_transaction", default=False)
 
@@ -78,7 +86,7 @@ class Database:
             max_size=max_size,
             open=False,
             timeout=ACQUIRE_TIMEOUT_SECONDS,
-            check=AsyncConnectionPool.check_connection,
+            check=_check_if_idle,
             configure=self._configure,
             reconnect_timeout=30,
             kwargs={"autocommit": True, "application_name": name, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
@@ -93,15 +101,16 @@ class Database:
         await self._pool.close(timeout=2)
 
     async def _configure(self, conn: Connection) -> None:
-        for setting, value in (
-            ("lock_timeout", LOCK_TIMEOUT_MS),
-            ("statement_timeout", STATEMENT_TIMEOUT_MS),
-            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MS),
-            ("TimeZone", "UTC"),
-        ):
-            await _SET_SESSION.run(conn, {"setting": setting, "value": str(value)})
+        await _SET_SESSION.value(
+            conn,
+            {
+                "lock_timeout": str(LOCK_TIMEOUT_MS),
+                "statement_timeout": str(STATEMENT_TIMEOUT_MS),
+                "idle_timeout": str(IDLE_IN_TRANSACTION_MS),
+            },
+        )
         if self._role is not None:
-            await conn.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+            await _TAKE_ROLE.value(conn, {"role": self._role})
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -115,6 +124,7 @@ class Database:
         try:
             async with self._pool.connection() as conn:
                 yield conn
+                _last_used[conn] = time.monotonic()
         except (PoolTimeout, TooManyRequests) as fault:
             raise DatabaseAway("no database connection in time") from fault
         except _BUSY as fault:
@@ -162,6 +172,13 @@ class Database:
                 if left == 0:
                     raise
         raise AssertionError("unreachable: the last try returns or raises")
+
+
+async def _check_if_idle(conn: Connection) -> None:
+    """Ask a connection whether it lives, unless it was used a moment ago: the question costs a round trip."""
+    if conn.pgconn.socket >= 0 and time.monotonic() - _last_used.get(conn, 0.0) < TRUSTED_SECONDS:
+        return
+    await AsyncConnectionPool.check_connection(conn)
 
 
 async def _roll_back(conn: Connection) -> None:

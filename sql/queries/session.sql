@@ -1,6 +1,13 @@
 -- name: set_session
--- Fix one setting of a fresh connection for its life.
-SELECT set_config(%(setting)s, %(value)s, false);
+-- Fix the settings of a fresh connection for its life. Every statement of ours is found by an index whatever its
+-- parameters are, so the plan made once is the right one; planning the large ones anew would cost ten times their run.
+SELECT set_config('lock_timeout', %(lock_timeout)s, false), set_config('statement_timeout', %(statement_timeout)s, false),
+       set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, false),
+       set_config('TimeZone', 'UTC', false), set_config('plan_cache_mode', 'force_generic_plan', false);
+
+-- name: take_role
+-- Take the restricted role, whoever connected.
+SELECT set_config('role', %(role)s, false);
 
 -- name: make_ledger
 -- Make the list of migrations; it exists before the first migration, so it cannot be one.
