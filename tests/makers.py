@@ -290,3 +290,30 @@ def make_effect(
             },
         )
     return effect_id
+
+
+def insert_vote(dsn: str, draft: dict[str, Any], *, subject: str, decision: str = "approve") -> UUID:
+    """Make the decided question of a settled draft, with one vote; give its approval_id."""
+    approval_id = new_id()
+    run = rows(dsn, "SELECT run_id FROM drafts WHERE draft_id = %(draft_id)s", draft_id=draft["draft_id"])[0]
+    with psycopg.connect(dsn) as conn:
+        now = conn.execute("SELECT now()").fetchone()[0]  # type: ignore[index]
+        insert(
+            conn,
+            "approvals",
+            {
+                "approval_id": approval_id,
+                "draft_id": draft["draft_id"],
+                "revision": 1,
+                "run_id": run["run_id"],
+                "quorum": 1,
+                "ended_at": now,
+                "end_reason": "decided",
+                "consumed_at": now,
+                "decision": decision,
+                "approver_subject": subject,
+            },
+        )
+        vote = {"approval_id": approval_id, "subject": subject, "decision": decision}
+        insert(conn, "votes", vote | {"counted_as": "user:U0ALICE", "shown_hash": "0" * 64})
+    return approval_id
