@@ -14,7 +14,7 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "states.md"
 _HEAD = """\
 # States
 
-Written by `make docs` from `store/states.py`; a trigger in the database refuses every move that is not listed here.
+Written by `make docs` from `store/states.py`; a trigger in the database refuses every other move.
 """
 
 # Each thing, where it stands, its states, and what is said above its chart.
@@ -30,9 +30,8 @@ def draw(moves: Sequence[Move] = MOVES) -> str:
     parts = [_HEAD]
     for thing, column, states, says in _THINGS:
         own = [move for move in moves if move.thing == thing]
-        parts.append(
-            f"## {thing.capitalize()}\n\n{says} Column: `{column}`.\n\n{_chart(own)}\n{_table(own, states)}"
-        )
+        parts.append(f"## {thing.capitalize()}\n\n{says} Column: `{column}`.\n")
+        parts += [_chart(own), _table(own, states)]
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Reads a database's catalog and writes the schema as it stands: `python -m store.schema` writes sql/schema.sql.
+"""Writes down the schema as a database's catalog has it: `python -m store.schema` writes sql/schema.sql.
 
 Not here: how it came to stand so (sql/migrations). Nothing runs sql/schema.sql; it is for reading.
 """
@@ -36,7 +36,7 @@ Found = dict[str, Any]
 
 
 def describe(dsn: str) -> str:
-    """Write down a database's schema; the same text from every server version, and one that a server can run."""
+    """Write down a database's schema; the same text from every server version, and it runs."""
     with psycopg.connect(dsn, row_factory=dict_row, connect_timeout=5) as conn:
         tables, functions, columns, constraints, indexes, triggers, grants = (
             conn.execute(each.text.encode()).fetchall()
@@ -85,9 +85,11 @@ def _table(table: Found, columns: list[Found], constraints: list[Found]) -> str:
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"    {rule}" for rule in rules), ");"]
     if table["says"]:
         lines.append(f"COMMENT ON TABLE {name} IS {_quoted(table['says'])};")
-    for column in columns:
-        if column["says"]:
-            lines.append(f"COMMENT ON COLUMN {name}.{column['name']} IS {_quoted(column['says'])};")
+    lines += [
+        f"COMMENT ON COLUMN {name}.{column['name']} IS {_quoted(column['says'])};"
+        for column in columns
+        if column["says"]
+    ]
     return "\n".join(lines)
 
 
@@ -109,10 +111,12 @@ def _quoted(text: str) -> str:
 def main() -> int:
     """Migrate a server that is made for it and forgotten, and write what stands there then."""
     try:
-        with tempfile.TemporaryDirectory(prefix="stet-schema-") as folder:
-            with embedded.server(Path(folder), durable=False) as dsn:
-                migrate(dsn)
-                TARGET.write_text(describe(dsn), encoding="utf-8")
+        with (
+            tempfile.TemporaryDirectory(prefix="stet-schema-") as folder,
+            embedded.server(Path(folder), durable=False) as dsn,
+        ):
+            migrate(dsn)
+            TARGET.write_text(describe(dsn), encoding="utf-8")
     except EmbeddedError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

@@ -27,7 +27,7 @@ ROOMS = (
 # The ground of each room, from left to right: a ground file may import those to its left, every other file of
 # the room any of them, and none of the others.
 GROUND = {
-    "store": "states errors ids queries rows database binaries cluster embedded",
+    "store": "states errors ids queries rows database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
     "bot.policy": "limits clauses snapshot terms contradictions kinds people",
     "bot.slack": "answer client",
