@@ -47,6 +47,15 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """One effect nobody knows the outcome of."""
+
+    key: str
+    effect_type: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """One draft that waits for the caller."""
 
@@ -146,6 +155,19 @@ def resumed(scope: str, *, already: bool, still_closed: Sequence[str] = (), lang
     if still_closed:
         said.append(Said("resume.still_closed", {"scopes": ", ".join(still_closed)}))
     return Notice(tuple(said), language)
+
+
+def unknowns(waiting: Sequence[Unknown], *, total: int, language: str = "en") -> Notice:
+    """List effects nobody knows the outcome of, oldest first; `total` when there is more than was fetched."""
+    if not waiting:
+        return Notice((Said("unknown.none"),), language)
+    shown_lines = [
+        Said("unknowns.line", {"key": one.key, "type": one.effect_type, "since": one.since})
+        for one in waiting[:MOST_LINES]
+    ]
+    more = [Said("queue.more", {"count": total - len(shown_lines)})] if total > len(shown_lines) else []
+    head = Said("unknowns.title", {"count": total})
+    return Notice((head, *shown_lines, *more, Said("unknowns.where")), language)
 
 
 def answer(key: str, /, *, language: str = "en", **parts: Part) -> Notice:

@@ -10,6 +10,7 @@ from typing import Final
 
 from bot.cards.blocks import Block, Element, clip, modal_of, outside, phrase, plain_text, quote, rich, section
 from bot.cards.draft import title_of
+from bot.cards.notices import Notice, render
 from bot.cards.text import length
 from bot.cards.views import Field
 from bot.cards.words import say
@@ -85,6 +86,17 @@ def message(view: MessageView) -> Block:
         blocks.append(rich("stet.message.kept", title, *kept))
     modal = modal_of(view.language, say(view.language, "message.title"), blocks)
     return {**modal, "callback_id": MESSAGE_VIEW}
+
+
+def tell(notice: Notice, kept: tuple[Field, ...] = ()) -> Block:
+    """Say a notice in a modal, in place of the one before; below it what the person had typed."""
+    language = notice.language
+    blocks = render(notice)
+    if kept:
+        title = section(phrase(language, "message.kept"))
+        parts = [part for field in kept for part in _kept(field)]
+        blocks.append(rich("stet.message.kept", title, *parts))
+    return {**modal_of(language, say(language, "message.title"), blocks), "callback_id": MESSAGE_VIEW}
 
 
 def _kept(field: Field) -> list[Element]:

@@ -61,6 +61,7 @@ class Refusal(StrEnum):
     TOO_SLOW = "too_slow"
     NOT_KNOWN_YET = "not_known_yet"
     AWAY = "away"
+    CLICK_AGAIN = "click_again"
 
 
 class Done(StrEnum):

@@ -33,7 +33,12 @@ from bot.cards.status import action_line, because
 from bot.cards.text import escape
 from bot.cards.views import Action, Field, Who
 from bot.cards.words import say
-from bot.contracts.click import UNKNOWN_DELIVERED_ACTION, UNKNOWN_GIVE_UP_ACTION, UNKNOWN_RESEND_ACTION
+from bot.contracts.click import (
+    UNKNOWN_DELIVERED_ACTION,
+    UNKNOWN_DROP_ACTION,
+    UNKNOWN_GIVE_UP_ACTION,
+    UNKNOWN_RESEND_ACTION,
+)
 
 _EXCERPT: Final = 1_500  # Of what was sent: enough to find it at the provider by.
 
@@ -164,10 +169,10 @@ def _evidence(view: UnknownView) -> list[list[Element]]:
 def _buttons(view: UnknownView) -> list[Element]:
     if view.ending is not None or view.button_value is None:
         return []
-    second = "drop" if view.newer_waits else "resend"
+    # Two actions, not one with two labels: whoever was shown "send again" must not drop it by that click.
     answers = (
         (UNKNOWN_DELIVERED_ACTION, "delivered"),
-        (UNKNOWN_RESEND_ACTION, second),
+        (UNKNOWN_DROP_ACTION, "drop") if view.newer_waits else (UNKNOWN_RESEND_ACTION, "resend"),
         (UNKNOWN_GIVE_UP_ACTION, "give_up"),
     )
     return [_answer(view, action_id, word, view.button_value) for action_id, word in answers]

@@ -115,6 +115,8 @@ WORDS: Final[dict[str, str]] = {
     "reject.title": "Reject this draft",
     "reject.label": "Why?",
     "reject.hint": "Everybody who sees the card can read this.",
+    "reject.empty": "Please write why.",
+    "reject.too_long": "Please use fewer words: 1,000 characters at most.",
     "typed.title": "Approve this draft",
     "typed.label": "Type the name above",
     "typed.hint": "Exactly as written. Then it is approved.",

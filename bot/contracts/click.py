@@ -38,6 +38,7 @@ REDRAFT_ACTION: Final = "stet.redraft"
 CANCEL_ACTION: Final = "stet.cancel"
 UNKNOWN_DELIVERED_ACTION: Final = "stet.unknown.delivered"
 UNKNOWN_RESEND_ACTION: Final = "stet.unknown.resend"
+UNKNOWN_DROP_ACTION: Final = "stet.unknown.drop"  # stands in resend's place while a newer event waits
 UNKNOWN_GIVE_UP_ACTION: Final = "stet.unknown.give_up"
 
 ACTION_DECISIONS: Final = {f"stet.{decision.value}": decision for decision in Decision}
