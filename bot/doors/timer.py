@@ -14,6 +14,8 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 log = logging.getLogger(__name__)
 
+LATE_SECONDS = 1.0  # A busy loop is late by milliseconds; by more, it was blocked or the machine slept.
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -37,6 +39,7 @@ class _Running:
     again: bool = False
     failures: int = 0
     failing: bool = False
+    ticked_at: float = field(default_factory=time.time)
     beat_at: float = field(default_factory=time.monotonic)
 
 
@@ -65,7 +68,7 @@ class Timer:
         """Begin; every step runs once now, for what was left when the last process died."""
         for name, running in self._steps.items():
             self._scheduler.add_job(
-                self.wake,
+                self._tick,
                 "interval",
                 seconds=running.step.every_seconds,
                 args=[name],
@@ -73,6 +76,15 @@ class Timer:
                 next_run_time=datetime.now(UTC),
             )
         self._scheduler.start()
+
+    async def _tick(self, name: str) -> None:
+        # A coroutine, though it waits for nothing: the scheduler runs plain functions in threads of its own.
+        running, now = self._steps[name], time.time()
+        late_seconds = now - running.ticked_at - running.step.every_seconds
+        running.ticked_at = now
+        if late_seconds > max(LATE_SECONDS, running.step.every_seconds):
+            log.warning("the clock was late", extra={"step": name, "late_seconds": round(late_seconds)})
+        self.wake(name)
 
     def wake(self, *names: str) -> None:
         """Run these steps at once; a step that is running runs again when it is done."""
@@ -82,8 +94,8 @@ class Timer:
                 continue
             running.again = True
             if not running.busy:
-                running.busy = True
                 task = asyncio.get_running_loop().create_task(self._work(running))
+                running.busy = True
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
