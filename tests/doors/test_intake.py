@@ -105,7 +105,7 @@ async def test_key_from_the_header(door: Upstream) -> None:
     assert_problem(await door.post(E0, idempotency_key="another"), 422, "invalid-event")
 
 
-# F005: versions are compared as whole numbers, however they are written; an older or equal one is stale for good.
+# F005: versions are compared as whole numbers, however written; an older or equal one is stale for good.
 @pytest.mark.parametrize(
     ("first", "second", "word"),
     [
@@ -175,7 +175,7 @@ async def test_signed_event_is_accepted_within_five_minutes(door: Upstream) -> N
     assert_problem(await door.post(raw, token=None, **wrong), 401, "unauthorized")
 
 
-# If Authorization is sent it alone decides, even beside a good signature; nothing at all is a 401 that says how.
+# If Authorization is sent it alone decides, even beside a good signature; neither is a 401 that says how.
 async def test_authorization_alone_decides(door: Upstream) -> None:
     raw = json.dumps(E0).encode()
     answer = await door.post(raw, token="wrong", **signed(raw))
@@ -220,7 +220,7 @@ async def test_every_wrong_field_is_named(door: Upstream) -> None:
     assert fields == {"kind", "colour", "event_key", "entity", "source_version", "payload"}
 
 
-# What the kind asks: a policy, the source, one plain recipient, an allowed resume host, a draft that would pass.
+# What the kind asks: a policy, the source, one plain recipient, an allowed resume host, a good draft.
 @pytest.mark.parametrize(
     ("change_", "field"),
     [
@@ -287,8 +287,9 @@ async def test_rejected_says_by_whom(door: Upstream, dsn: str) -> None:
     old = make_draft(dsn, status="rejected", run={"entity": "cust-1"})
     change(
         dsn,
-        "INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum, ended_at, consumed_at, decision,"
-        " approver_subject) VALUES (gen_random_uuid(), %(d)s, 1, %(r)s, 1, now(), now(), 'reject', 'slack:T1:U1')",
+        "INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum, ended_at,"
+        " consumed_at, decision, approver_subject)"
+        " VALUES (gen_random_uuid(), %(d)s, 1, %(r)s, 1, now(), now(), 'reject', 'slack:T1:U1')",
         d=old["draft_id"],
         r=run_id,
     )

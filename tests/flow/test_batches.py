@@ -10,7 +10,7 @@ import pytest
 from bot.flow.batches import Batcher
 
 
-# The first caller goes alone at once; whoever comes meanwhile shares the next group, in order and within its size.
+# The first caller goes alone at once; whoever comes meanwhile shares the next group, in order.
 async def test_groups_collect_while_one_is_served() -> None:
     groups: list[list[int]] = []
     started, gate = asyncio.Event(), asyncio.Event()
@@ -31,7 +31,7 @@ async def test_groups_collect_while_one_is_served() -> None:
     assert groups == [[1], [2, 3, 4], [5]]
 
 
-# An exception in an answer's place is its caller's alone; one that escapes is everybody's, and the next group goes on.
+# An exception in an answer's place is its caller's alone; one that escapes is the whole group's.
 async def test_faults_reach_their_callers() -> None:
     async def work(items: list[str]) -> list[str | Exception]:
         if "break" in items:

@@ -72,7 +72,7 @@ async def actions(db: Database, key: str) -> list[str]:
     return [line.action for line in lines]
 
 
-# An accepted event leaves a run, its content, its head, its seen row and a line in the record; a draft is woken.
+# An accepted event leaves a run, its content, its head, its seen row and a line of record; drafting is woken.
 async def test_accepted_is_stored_whole(receiver: Receiver, db: Database, dsn: str, woken: list[str]) -> None:
     received = await receiver.receive(arrival(requested_by="U1", resume_url=RESUME))
     assert isinstance(received, Accepted)
@@ -118,10 +118,11 @@ async def test_one_batch_many_of_one_key(receiver: Receiver, dsn: str) -> None:
 # Other content under a known key changes nothing; ops and the record hear of it once a content.
 async def test_conflict_is_told_once_a_content(receiver: Receiver, db: Database, dsn: str) -> None:
     first = await receiver.receive(arrival())
-    others = [arrival(payload={"to": "amy@example.test", "n": n}) for n in (1, 1, 2, 1)]
+    others = [arrival(payload={"to": "amy@example.test", "n": n}, resume_url=RESUME) for n in (1, 1, 2, 1)]
     answers = await together(receiver, *others)
     assert [type(one) for one in answers] == [Conflict] * 4
     assert len(rows(dsn, "SELECT 1 AS one FROM alerts")) == 2
+    assert rows(dsn, "SELECT 1 AS one FROM waiters") == []
     key = "n8n:customer_email:evt-7"
     assert await actions(db, key) == ["received", "conflict", "conflict"]
     assert state_of(dsn, run_of(first)) == "received"
@@ -222,7 +223,7 @@ UNSTARTED: list[dict[str, Any]] = [
 ]
 
 
-# An approval none of whose effects started is withdrawn: a new question, the old one over, its effects cancelled.
+# An approval none of whose effects started is withdrawn: a new question, the old one over, effects cancelled.
 @pytest.mark.parametrize("effect", UNSTARTED)
 async def test_newer_withdraws_the_unstarted(
     receiver: Receiver, db: Database, dsn: str, effect: dict[str, Any]
@@ -259,7 +260,7 @@ async def test_newer_leaves_the_started(receiver: Receiver, dsn: str, effect: di
     assert state_of(dsn, old["run_id"]) == "approved"
 
 
-# One effect that may have left is enough to let all of an approval be; a try that was ambiguous counts as left.
+# One effect that may have left lets all of an approval be; a try that was ambiguous counts as left.
 async def test_one_started_effect_holds_the_others(receiver: Receiver, dsn: str) -> None:
     old = make_draft(dsn, status="approved", run={"version": 6, "entity": "cust-77"})
     make_effect(dsn, draft=old, state="pending")
@@ -275,15 +276,15 @@ async def test_resume_effects_do_not_count(receiver: Receiver, dsn: str) -> None
     old = make_draft(dsn, status="approved", run={"version": 6, "entity": "cust-77"})
     make_effect(dsn, draft=old, state="pending")
     make_effect(dsn, draft=old, state="unknown", effect_type="resume", target=RESUME)
+    make_effect(dsn, draft=old, state="pending", effect_type="resume", target=RESUME + "2")
     await receiver.receive(arrival(7))
     assert rows(dsn, "SELECT status FROM drafts") == [{"status": "pending"}]
-    assert {
-        (one["effect_type"], one["state"])
-        for one in rows(dsn, "SELECT effect_type, state FROM effect_outbox")
-    } == {
+    left = rows(dsn, "SELECT effect_type AS type, state FROM effect_outbox ORDER BY 1, 2")
+    assert [(one["type"], one["state"]) for one in left] == [
         ("http", "cancelled"),
+        ("resume", "pending"),
         ("resume", "unknown"),
-    }
+    ]
 
 
 # A value that the database refuses fails its own event, never those that came with it.
@@ -302,7 +303,7 @@ def correction(version: int, *, replaces: str = "old", key: str = "new", entity:
     return arrival(version, key=key, entity=entity, replaces=replaces, reason="a typo")
 
 
-# A correction of equal version is taken if what it replaces is final and holds the newest; its run says what it was.
+# A correction of equal version is taken if what it replaces is final and holds the newest.
 async def test_correction_of_equal_version(receiver: Receiver, db: Database, dsn: str) -> None:
     old = make_run(dsn, state="completed", version=7, entity="cust-77", event_key="old")
     received = await receiver.receive(correction(7))
@@ -362,6 +363,20 @@ async def test_lost_commit_that_did_not_happen(receiver: Receiver, monkeypatch: 
         await receiver.receive(arrival())
     monkeypatch.undo()
     assert isinstance(await receiver.receive(arrival()), Accepted)
+
+
+# What somebody else stored under the key meanwhile is not taken for our own.
+async def test_lost_commit_and_another_delivery(
+    receiver: Receiver, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose(conn: Connection) -> None:
+        await conn.execute("ROLLBACK")
+        await asyncio.to_thread(make_run, dsn, event_key="evt-7", entity="cust-77", version=7)
+        monkeypatch.undo()
+        raise CommitUnknown("the connection broke while committing")
+
+    monkeypatch.setattr(database, "_commit", lose)
+    assert isinstance(await receiver.receive(arrival()), Conflict)
 
 
 # Repeats reach the key's row and the day's counters with one flush; a second flush has nothing to do.

@@ -97,7 +97,7 @@ def test_one_key_two_processes(own_dsn: str) -> None:
     assert rows(own_dsn, "SELECT count(*) AS n FROM workflow_runs") == [{"n": 1}]
 
 
-# F034: an older and a newer event of one draft_key at once: the newer holds the head and is the only open run.
+# F034: an older and a newer event of one draft_key at once: the newer holds the head and alone is open.
 async def test_newer_against_older(own_dsn: str, two: tuple[Receiver, Receiver]) -> None:
     first, second = two
     for number in range(ROUNDS):
