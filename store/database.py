@@ -6,7 +6,7 @@ Not here: statements (sql/queries) or which role owns the schema (store/migrate)
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -28,9 +28,7 @@ STATEMENT_TIMEOUT_MS = 20_000  # No statement of ours takes a second; one that d
 IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths of its rate.
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
-TRUSTED_SECONDS = (
-    1.0  # A connection used this recently is alive, or its next use fails once and it is thrown away.
-)
+TRUSTED_SECONDS = 1.0  # A connection used this recently is alive, or one call fails and all are asked again.
 RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
 
 _last_used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
@@ -49,6 +47,7 @@ _AGAIN = (
     errors.CannotConnectNow,
 )
 _BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout)
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -129,12 +128,15 @@ class Database:
             raise DatabaseAway("no database connection in time") from fault
         except _BUSY as fault:
             raise DatabaseBusy("the database took too long") from fault
-        except (psycopg.OperationalError, psycopg.InterfaceError) as fault:
+        except _AWAY as fault:
+            _last_used.clear()  # What ended this connection may have ended its neighbours.
             raise DatabaseAway("the database connection broke") from fault
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
+    async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Connection]:
         """Open a transaction; any exception undoes it, and network calls inside it are refused.
+
+        `pipelined`: statements travel together until something is fetched, which saves their round trips.
 
         Raises:
             DatabaseAway, DatabaseBusy: nothing was committed.
@@ -143,14 +145,21 @@ class Database:
         """
         async with self.connection() as conn:
             mark = _in_transaction.set(True)
+            committing = False
             try:
-                await conn.execute("BEGIN")
-                try:
-                    yield conn
-                except BaseException:
-                    await _roll_back(conn)
-                    raise
-                await _commit(conn)
+                async with conn.pipeline() if pipelined else nullcontext():
+                    await conn.execute("BEGIN")
+                    try:
+                        yield conn
+                    except BaseException:
+                        await _roll_back(conn)
+                        raise
+                    committing = True
+                    await conn.execute("COMMIT")
+            except (psycopg.OperationalError, psycopg.InterfaceError) as fault:
+                if committing and not _was_refused(fault):
+                    raise CommitUnknown("the connection broke while committing") from fault
+                raise
             finally:
                 _in_transaction.reset(mark)
 
@@ -192,10 +201,6 @@ async def _roll_back(conn: Connection) -> None:
         await conn.close()
 
 
-async def _commit(conn: Connection) -> None:
-    try:
-        await conn.execute("COMMIT")
-    except _AGAIN:
-        raise
-    except (psycopg.OperationalError, psycopg.InterfaceError) as fault:
-        raise CommitUnknown("the connection broke while committing") from fault
+def _was_refused(fault: psycopg.Error) -> bool:
+    """Whether the server itself said no, so nothing was committed; a shutdown may follow the commit."""
+    return fault.sqlstate is not None and not fault.sqlstate.startswith(("57P", "08"))

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from store.queries import Connection, query
+from store.errors import LostRace
+from store.queries import AsyncCursor, Connection, query
 from store.rows import Row
 
 _FIND = query("find_question")
@@ -37,6 +38,7 @@ class Question(Row):
     run_id: UUID
     is_current: bool | None
     is_expired: bool
+    expires_at: datetime
     is_blocked: bool
     is_redrafting: bool
     snapshot: dict[str, Any]
@@ -97,14 +99,22 @@ async def find_question(conn: Connection, token_hash: str) -> Question | None:
     return await _FIND.maybe(conn, {"token_hash": token_hash}, Question)
 
 
-async def vote(conn: Connection, answer: Vote) -> Voted:
-    """Record one answer, under the head's lock.
+async def send_vote(conn: Connection, answer: Vote) -> AsyncCursor[Voted]:
+    """Record one answer, in a pipelined transaction under the head's lock; `read_vote` gives what it did."""
+    return await _VOTE.send(conn, asdict(answer), Voted)
+
+
+async def read_vote(sent: AsyncCursor[Voted]) -> Voted:
+    """Give what a vote did.
 
     Raises:
         LostRace: nothing was changed; the question is over or has changed.
 
     """
-    return await _VOTE.one(conn, asdict(answer), Voted)
+    voted = await sent.fetchone()
+    if voted is None:
+        raise LostRace(_VOTE.name, _VOTE.meaning)
+    return voted
 
 
 async def find_decision(

@@ -29,6 +29,11 @@ async def lock_heads(conn: Connection, draft_keys: Sequence[str]) -> dict[str, H
     return {row.draft_key: row for row in rows}
 
 
+async def lock_head_unread(conn: Connection, draft_key: str) -> None:
+    """Lock one head in a pipelined transaction, where nobody reads what it says."""
+    await _LOCK.send(conn, {"draft_keys": [draft_key]}, HeadRow)
+
+
 async def reopen_drafts(conn: Connection, reopenings: Sequence[Reopening]) -> list[ReopenedRow]:
     """Open a fresh question about the same revision and ask for the card; the heads are locked already.
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import class_row, dict_row
 from pydantic import BaseModel
 
 from store.errors import BadQuery, LostRace
 
 Connection = AsyncConnection[Any]
+
+__all__ = ["AsyncCursor", "Connection", "Query", "load", "parse", "query"]
 
 ROOT = Path(__file__).resolve().parent.parent / "sql" / "queries"
 
@@ -46,6 +48,12 @@ class Query:
         if cursor.rowcount == 0 and self.meaning:
             raise LostRace(self.name, self.meaning)
         return cursor.rowcount
+
+    async def send(self, conn: Connection, params: Mapping[str, Any], row: type[RowT]) -> AsyncCursor[RowT]:
+        """Send in a pipelined transaction without waiting; what it gave is fetched from the cursor later."""
+        cursor = conn.cursor(row_factory=class_row(row))
+        await cursor.execute(self.text.encode(), params, prepare=True)
+        return cursor
 
     async def maybe(self, conn: Connection, params: Mapping[str, Any] | None, row: type[RowT]) -> RowT | None:
         """Give the one row, or None."""

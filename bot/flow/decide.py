@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
 from bot.flow.checkpoints import reach
-from bot.policy.answering import may_answer, qualified_for, why_over
+from bot.policy.answering import is_unconfirmed, may_answer, qualified_for, why_over
 from bot.policy.kinds import Kind
 from bot.policy.limits import CLICK_BUDGET_SECONDS
 from bot.policy.people import Allowed, NotAllowed, Person, subject
@@ -112,6 +112,8 @@ async def _try(deps: Deciding, click: Click, progress: _Progress) -> Decided | N
         over = why_over(question, click)
         if over is not None:
             return await _refuse(deps, click, question, over)
+        if is_unconfirmed(question, click):
+            return NotDecided(Why.TYPED_WRONG)
         judged = await judge(deps, click.team_id, click.user_id, question)
         if isinstance(judged, NotAllowed):
             return await _refuse(deps, click, question, NotDecided(judged.reason))
@@ -145,30 +147,35 @@ async def _write(
         still_reviewers=list(judged.still_reviewers),
         effect_id=new_id(),
     )
-    async with deps.db.transaction() as conn:
-        await heads.lock_heads(conn, [question.draft_key])
-        voted = await decisions.vote(conn, answer)
-        await audit.append(conn, [_line(click, question, judged, voted)])
+    line = _line(click, question, judged)
+    async with deps.db.transaction(pipelined=True) as conn:
+        await heads.lock_head_unread(conn, question.draft_key)
+        sent = await decisions.send_vote(conn, answer)
+        await audit.append(conn, [line])
+        voted = await decisions.read_vote(sent)
         reach("decide.before_commit")
         progress.committing = True
     return voted
 
 
-def _line(click: Click, question: Question, judged: Judged, voted: Voted) -> audit.Entry:
+def _line(click: Click, question: Question, judged: Judged) -> audit.Entry:
+    """Say what the vote will do if it counts: nobody else's vote can count that was not considered."""
+    votes, quorum = 1 + len(judged.still_reviewers), int(question.snapshot["quorum"])
+    decides = click.decision is Decision.REJECT or votes >= quorum
     done = {Decision.APPROVE: "approved", Decision.REJECT: "rejected"}[click.decision]
     detail = {
         "decision": str(click.decision),
-        "draft_id": str(voted.draft_id),
-        "revision": voted.revision,
+        "draft_id": str(question.draft_id),
+        "revision": question.revision,
         "body_hash": question.body_hash,
-        "shown_hash": voted.shown_hash,
+        "shown_hash": question.shown_hash,
         "counted_as": judged.counted_as,
-        "votes": voted.votes,
-        "quorum": voted.quorum,
+        "votes": votes,
+        "quorum": quorum,
         "surface": str(click.surface),
         **({"reason": click.reason} if click.reason else {}),
     }
-    return audit.Entry(voted.idempotency_key, judged.subject, done if voted.reached else "voted", detail)
+    return audit.Entry(question.idempotency_key, judged.subject, done if decides else "voted", detail)
 
 
 async def judge(deps: Deciding, team_id: str, user_id: str, question: Question) -> Judged | NotAllowed:
