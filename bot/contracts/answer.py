@@ -25,6 +25,7 @@ class Why(StrEnum):
     REDRAFTING = "redrafting"
     KIND_GONE = "kind_gone"
     ALREADY_VOTED = "already_voted"
+    TYPED_WRONG = "typed_wrong"
     TOO_SLOW = "too_slow"
     NOT_KNOWN_YET = "not_known_yet"
     AWAY = "away"
@@ -32,7 +33,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Click:
-    """One answer of one person; team and user are Slack's signed ones, channel and ts its surface's."""
+    """One answer of one person; team and user are Slack's signed ones, channel and ts its surface's.
+
+    `typed` is what the person typed to confirm it, where the kind asks for that.
+    """
 
     token: str = field(repr=False)
     revision: int
@@ -43,6 +47,7 @@ class Click:
     channel: str | None = None
     ts: str | None = None
     reason: str | None = None
+    typed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def why_over(question: Question, click: Click) -> NotDecided | None:
         word = {"approve": Why.APPROVED, "reject": Why.REJECTED, "cancel": Why.CANCELLED}
         return NotDecided(word.get(question.over_decision, Why.SETTLED), question.over_by, question.over_at)
     if question.status == "expired":
-        return NotDecided(Why.EXPIRED, at=question.over_at)
+        return NotDecided(Why.EXPIRED, at=question.expires_at)
     if question.status == "pending":
         return NotDecided(Why.NEWER_REVISION)
     return NotDecided(Why.SETTLED)
@@ -36,19 +36,26 @@ def why_over(question: Question, click: Click) -> NotDecided | None:
 
 def _why_not_now(question: Question, click: Click) -> NotDecided | None:
     if question.is_expired:
-        return NotDecided(Why.EXPIRED)
+        return NotDecided(Why.EXPIRED, at=question.expires_at)
     if question.revision != click.revision or question.revision != question.newest_revision:
         return NotDecided(Why.NEWER_REVISION)
     if question.is_blocked:
         return NotDecided(Why.BLOCKED)
     if question.is_redrafting:
         return NotDecided(Why.REDRAFTING)
-    if question.allows != click.decision or not _from_its_surface(question, click):
+    if question.allows != click.decision or not from_its_surface(question, click):
         return NotDecided(Why.WRONG_SURFACE)
     return None
 
 
-def _from_its_surface(question: Question, click: Click) -> bool:
+def is_unconfirmed(question: Question, click: Click) -> bool:
+    """Say whether an approval lacks the entity that its kind wants typed, exactly as written."""
+    asked = click.decision is Decision.APPROVE and question.snapshot.get("confirm") == "typed"
+    return asked and click.typed != question.entity
+
+
+def from_its_surface(question: Question, click: Click) -> bool:
+    """Say whether a click comes from where its token was shown, and from whom it was shown to."""
     if question.surface != click.surface:
         return False
     if question.holder is not None:

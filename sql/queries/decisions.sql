@@ -4,7 +4,7 @@ SELECT t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.sh
        c.channel AS card_channel, c.ts AS card_ts,
        d.draft_id, d.draft_key, d.kind, d.entity, d.status, d.revision AS newest_revision, d.run_id,
        d.approval_id = t.approval_id AS is_current,
-       d.expires_at <= clock_timestamp() OR t.expires_at <= clock_timestamp() AS is_expired,
+       d.expires_at <= clock_timestamp() OR t.expires_at <= clock_timestamp() AS is_expired, d.expires_at,
        h.source_version > d.known_version AS is_blocked,
        EXISTS (SELECT FROM redrafts AS rd WHERE rd.draft_id = d.draft_id AND rd.closed_at IS NULL) AS is_redrafting,
        s.body AS snapshot, r.idempotency_key, i.requested_by,
