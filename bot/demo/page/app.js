@@ -9,6 +9,7 @@ import { learnNames } from "./words.js";
 
 const EVERY_MS = 400;
 const HOME = "home";
+const WIDE = matchMedia("(min-width: 900px)");
 const $ = (id) => document.getElementById(id);
 const self = { user: "U0ALICE", tab: "C0REVIEW", seen: "", read: {}, failures: 0, roles: {} };
 let state = null;
@@ -123,7 +124,7 @@ function showKey(key, { open }) {
 function choosePane(id) {
   document.body.dataset.pane = id;
   for (const button of $("bottom").children) button.setAttribute("aria-current", String(button.dataset.pane === id));
-  if (matchMedia("(min-width: 900px)").matches) $(id).scrollIntoView({ block: "nearest", behavior: "smooth" });
+  if (WIDE.matches) $(id).scrollIntoView({ block: "nearest", behavior: "smooth" });
 }
 
 function startSlash() {
@@ -178,7 +179,7 @@ async function start() {
   });
   $("history-key").addEventListener("change", () => chooseKey($("history-key").value.trim()));
   for (const button of $("bottom").children) button.addEventListener("click", () => choosePane(button.dataset.pane));
-  choosePane("slack-pane");
+  choosePane(WIDE.matches ? "slack-pane" : "send-pane");
   beat();
 }
 

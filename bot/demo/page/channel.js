@@ -6,6 +6,7 @@ import { clock, mrkdwn } from "./words.js";
 
 const NEAR_THE_END = 160;
 const dismissed = new Set();
+let lastWhisper = "";
 let pressIn = async () => {};
 let ask = async () => true;
 
@@ -34,6 +35,14 @@ export function drawChannel(list, slack, channel) {
   const before = list.childElementCount;
   keep(list, items, (item) => item.message.ts, drawItem, flash);
   if (!sameChannel || (atEnd && list.childElementCount > before)) showNewest(list);
+  showWhisper(list, whispers.at(-1)?.ts ?? "");
+}
+
+/** What was just said to this person alone answers what they did: it must not stay below the edge. */
+function showWhisper(list, ts) {
+  if (ts <= lastWhisper) return;
+  lastWhisper = ts;
+  list.querySelector(`[data-whisper="${ts}"]`)?.scrollIntoView({ block: "nearest" });
 }
 
 /** The newest message from its top, if it is taller than the window; else the end. */
@@ -52,7 +61,7 @@ function drawItem({ message, replies, whispers, whispered }) {
   const thread = [...replies, ...whispers].sort((one, other) => Number(one.ts) - Number(other.ts));
   return h(
     "li",
-    { class: `message ${whispered ? "whispered" : ""}` },
+    { class: `message ${whispered ? "whispered" : ""}`, "data-whisper": whispered && message.ts },
     h("div", { class: "avatar", "aria-hidden": "true" }, "st"),
     h(
       "div",
@@ -67,7 +76,7 @@ function drawItem({ message, replies, whispers, whispered }) {
           thread.map((reply) =>
             h(
               "div",
-              { class: `reply ${whispers.includes(reply) ? "whispered" : ""}` },
+              whispers.includes(reply) ? { class: "reply whispered", "data-whisper": reply.ts } : { class: "reply" },
               whispers.includes(reply) && onlyYou(reply),
               h("div", { class: "by" }, h("b", {}, "Stet"), clock(Number(reply.ts))),
               body(reply),

@@ -38,7 +38,7 @@ export function drawModal(views) {
     dialog.querySelector(".modal-body").scrollTop = top;
     const wrong = dialog.querySelector("[aria-invalid]");
     const again = focused && dialog.querySelector(`[data-focus="${CSS.escape(focused)}"]`);
-    (wrong ?? (again || dialog.querySelector("[autofocus], .control, .primary")))?.focus();
+    (wrong ?? (again || dialog.querySelector("[autofocus], .control, footer button")))?.focus();
   }
 }
 
