@@ -3,6 +3,7 @@
 Not here: what a row means for a card or an answer (bot/).
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -87,7 +88,8 @@ class MovedRow(Row):
     version: int
 
 
-class Result(Row):
+@dataclass(frozen=True, slots=True)
+class Result:
     """What became of a try: the state it moves to, and the wait in seconds until it is looked at again."""
 
     state: str

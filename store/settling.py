@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+import orjson
+
 from store.queries import Connection, query
 from store.rows import Row
 
@@ -31,17 +33,7 @@ class DraftEnd:
 
 async def settle_drafts(conn: Connection, ends: Sequence[DraftEnd]) -> set[UUID]:
     """End drafts and runs under their heads' locks; gives the runs that ended."""
-    rows = await _SETTLE.rows(
-        conn,
-        {
-            "draft_ids": [end.draft_id for end in ends],
-            "run_ids": [end.run_id for end in ends],
-            "statuses": [end.status for end in ends],
-            "states": [end.run_state for end in ends],
-            "failures": [end.failure for end in ends],
-        },
-        _RunId,
-    )
+    rows = await _SETTLE.rows(conn, {"ends": orjson.dumps(ends).decode()}, _RunId)
     return {row.run_id for row in rows}
 
 

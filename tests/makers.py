@@ -317,3 +317,50 @@ def insert_vote(dsn: str, draft: dict[str, Any], *, subject: str, decision: str 
         vote = {"approval_id": approval_id, "subject": subject, "decision": decision}
         insert(conn, "votes", vote | {"counted_as": "user:U0ALICE", "shown_hash": "0" * 64})
     return approval_id
+
+
+def make_effects(
+    dsn: str, count: int, *, effect: dict[str, Any] | None = None, targets: int = 1, **more: Any
+) -> list[UUID]:
+    """Make many pending effects with approved drafts, runs, heads and cards of their own; give their ids in order.
+
+    `effect` changes the policy of all of them; with several targets they take turns.
+    """
+    policy = SNAPSHOT["effect"] | (effect or {})
+    frozen = SNAPSHOT | {"effect": policy}
+    snapshot_hash = body_hash(frozen)
+    made = []
+    with psycopg.connect(dsn) as conn:
+        conn.execute(
+            "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, 'customer_email', %s)"
+            " ON CONFLICT DO NOTHING",
+            (snapshot_hash, Jsonb(frozen)),
+        )
+        soon = conn.execute("SELECT now() + interval '1 hour'").fetchone()[0]  # type: ignore[index]
+        for number in range(count):
+            effect_id, run_id, draft_id = new_id(), new_id(), new_id()
+            entity = f"customer:{effect_id}"
+            shared = {"draft_key": draft_key(entity, "customer_email"), "kind": "customer_email"}
+            key = {"idempotency_key": f"n8n:customer_email:{effect_id}"}
+            insert(conn, "draft_heads", {"draft_key": shared["draft_key"], "source_version": 17, "run_id": run_id})
+            run = {"run_id": run_id, "entity": entity, "draft_id": draft_id, "state": "approved"}
+            event = {"source": "n8n", "event_key": str(effect_id), "source_version": 17, "payload_hash": "0" * 64}
+            insert(conn, "workflow_runs", shared | key | run | event)
+            draft = {"draft_id": draft_id, "entity": entity, "run_id": run_id, "status": "approved", "revision": 1}
+            fixed = {"known_version": 17, "snapshot_hash": snapshot_hash, "expires_at": soon}
+            insert(conn, "drafts", shared | draft | fixed)
+            insert(conn, "cards", {"card_id": new_id(), "draft_id": draft_id, "channel": "C0", "shown_version": 1})
+            target = f"{policy['target']}/{number % targets}" if targets > 1 else policy["target"]
+            insert(
+                conn,
+                "effect_outbox",
+                shared
+                | key
+                | {"effect_id": effect_id, "run_id": run_id, "draft_id": draft_id, "known_version": 17}
+                | {"effect_type": policy["type"], "target": target}
+                | more,
+            )
+            payload = {"effect_id": effect_id, "snapshot_hash": snapshot_hash, "revision": 1}
+            insert(conn, "effect_payloads", payload | {"recipient": "amy@example.test", "body": b"{}"})
+            made.append(effect_id)
+    return made

@@ -4,6 +4,8 @@ Not here: writing answers down (recorder), lost leases (recover), unknown outcom
 """
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -61,11 +63,6 @@ class _Held:
     def timeout_seconds(self) -> int:
         return EFFECT_TIMEOUT_SECONDS if self.policy is None else self.policy.timeout_seconds
 
-    def started(self, now: StartedRow) -> "_Held":
-        """The same after its start."""
-        update = {"version": now.version, "attempts": now.attempts}
-        return _Held(self.row.model_copy(update=update), self.policy)
-
 
 class Dispatcher:
     """One process's share of the outbox: `run_once` claims and returns, the sends go on by themselves."""
@@ -103,14 +100,18 @@ class Dispatcher:
     async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Start nothing more, give started sends the grace, call the rest unknown, and record all of it."""
         self._stopping = True
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=grace_seconds)
+        await self._empty(grace_seconds)
         for send in self._sends:
             send.cancel()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=LAST_RECORD_SECONDS)
+        await self._empty(LAST_RECORD_SECONDS)
         for task in self._tasks:
             task.cancel()
+
+    async def _empty(self, within_seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_seconds):
+                while self._tasks:
+                    await asyncio.wait(set(self._tasks))
 
     async def _claim_all(self) -> int:
         claimed = 0
@@ -131,10 +132,11 @@ class Dispatcher:
         self._hungry = True
         if most == 0:
             return []
+        slots = self._lanes.slots()
         room = Room(
             most=most,
             slots=LANE_SLOTS,
-            lanes=self._lanes.slots(),
+            lanes=slots,
             effect_types=list(self._deps.connectors),
             enabled=self._deps.actions_enabled,
             timeout_seconds=EFFECT_TIMEOUT_SECONDS,
@@ -144,7 +146,9 @@ class Dispatcher:
             rows = await outbox.claim_effects(conn, self._deps.owner, room)
         for row in rows:
             self._lanes.take(row.lane)
-        self._hungry = len(rows) == most or self._lanes.any_full()
+        taken = Counter(row.lane for row in rows)
+        all_taken = any(n >= slots.get(lane, LANE_SLOTS) for lane, n in taken.items())
+        self._hungry = len(rows) == most or all_taken or 0 in slots.values()
         return rows
 
     async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
@@ -159,7 +163,7 @@ class Dispatcher:
             for one in held:
                 if (now := started.get(one.row.effect_id)) is not None:
                     del waiting[one.row.effect_id]
-                    sends[self._open(one.started(now))] = one.row.draft_id
+                    sends[self._open(one, now)] = one.row.draft_id
             if waiting:
                 await self._put_back(list(waiting.values()))
         finally:
@@ -178,13 +182,13 @@ class Dispatcher:
                 extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
             )
 
-    def _open(self, held: _Held) -> asyncio.Task[Any]:
-        send = self._spawn(self._send(held))
+    def _open(self, held: _Held, now: StartedRow) -> asyncio.Task[Any]:
+        send = self._spawn(self._send(held, now))
         self._sends.add(send)
         send.add_done_callback(self._sends.discard)
         return send
 
-    async def _send(self, held: _Held) -> None:
+    async def _send(self, held: _Held, now: StartedRow) -> None:
         """Make one call under its deadline and hand in its answer, also when we are cancelled by a stop."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -195,7 +199,7 @@ class Dispatcher:
                 outcome = Refused("policy_unreadable" if held.policy is None else "erased")
                 return
             connector = self._deps.connectors[held.row.effect_type]
-            effect = to_effect(held.row, held.policy, held.row.attempts)
+            effect = to_effect(held.row, held.policy, now.attempts)
             may_repeat = connector.idempotent(effect)
             async with asyncio.timeout(held.policy.timeout_seconds + self._deps.margin_seconds):
                 outcome = await perform(connector, effect)
@@ -205,7 +209,8 @@ class Dispatcher:
             is_good = isinstance(outcome, Sent | Refused)
             self._lanes.judge(held.row.lane, is_good=is_good, seconds=loop.time() - began)
             policy = held.policy or EffectPolicy(type=held.row.effect_type)
-            self._recorder.hand_in(Answer(held.row, outcome, policy, may_repeat))
+            answer = Answer(held.row, now.version, now.attempts, outcome, policy, may_repeat)
+            self._recorder.hand_in(answer)
 
     async def _put_back(self, rows: Sequence[ClaimedRow]) -> None:
         """Give back what was not started.

@@ -45,10 +45,6 @@ class Lanes:
         self._lanes.setdefault(name, _Lane()).in_flight += 1
         self.in_flight += 1
 
-    def any_full(self) -> bool:
-        """Whether some lane has no slot left, so that there may be more to claim once it has."""
-        return any(lane.in_flight >= int(lane.bound) for lane in self._lanes.values())
-
     def judge(self, name: int, *, is_good: bool, seconds: float) -> None:
         """Learn from one answer and how long it took."""
         lane = self._lanes.setdefault(name, _Lane())

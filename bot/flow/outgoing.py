@@ -18,6 +18,7 @@ from store.rows import ClaimedRow
 _DEFAULT_RESUME: Final = EffectPolicy(type=RESUME)  # For runs that ended without ever having a draft.
 _NOT_ITS_OWN: Final = {
     "type": RESUME,
+    "target": "",
     "recipient": None,
     "response_id": None,
     "lookup": None,
@@ -31,6 +32,7 @@ class Policies:
 
     def __init__(self) -> None:
         self._known: dict[str, EffectPolicy | None] = {}
+        self._resumes: dict[str, EffectPolicy] = {}
 
     async def load(self, db: Database, rows: Iterable[ClaimedRow]) -> None:
         """Read what is not known yet."""
@@ -39,6 +41,7 @@ class Policies:
             return
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
+            self._resumes.clear()
             missing = {row.snapshot_hash for row in rows}
         async with db.connection() as conn:
             found = await read_effect_policies(conn, list(missing))
@@ -53,7 +56,10 @@ class Policies:
         policy = self._known.get(row.snapshot_hash)
         if row.effect_type != RESUME:
             return policy
-        return (policy or _DEFAULT_RESUME).model_copy(update=_NOT_ITS_OWN | {"target": row.target})
+        known = self._resumes.get(row.snapshot_hash)
+        if known is None:
+            known = self._resumes[row.snapshot_hash] = _as_resume(policy)
+        return known
 
 
 def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
@@ -71,6 +77,10 @@ def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
         policy=policy,
         attempt=attempt,
     )
+
+
+def _as_resume(policy: EffectPolicy | None) -> EffectPolicy:
+    return (policy or _DEFAULT_RESUME).model_copy(update=_NOT_ITS_OWN)
 
 
 def _read(body: object) -> EffectPolicy | None:

@@ -120,7 +120,7 @@ async def _complete(deps: Reconciling, row: UnknownRow, provider_id: str | None)
     async def work(conn: Connection) -> None:
         await settle.lock(conn, [row])
         version = await unknowns.resolve_unknown(conn, row, row.version, result)
-        await settle.conclude(conn, [Moved(row, version, result)], deps.ops_channel)
+        await settle.conclude(conn, [Moved(row, version, row.attempts, result)], deps.ops_channel)
         await cards.want_cards(conn, effect_ids=[row.effect_id])
 
     try:
@@ -158,7 +158,7 @@ async def settle_unknown(
         if choice is Choice.DROP and not overtaken:
             return NotResolved.NOTHING_NEWER
         now = await unknowns.resolve_unknown(conn, effect, version, result)
-        moved = Moved(effect, now, result)
+        moved = Moved(effect, now, effect.attempts, result)
         await settle.conclude(conn, [moved], None, [_resolution(moved, choice, by)])
         await cards.want_cards(conn, effect_ids=[effect_id])
         return Resolved(effect.idempotency_key, result.state)

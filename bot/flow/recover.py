@@ -11,8 +11,9 @@ from bot.policy.delivery import UNKNOWN
 from bot.policy.limits import RECOVERY_BATCH, SETTLE_SECONDS
 from store import outbox
 from store.database import Database
+from store.outbox import RecoveredRow
 from store.queries import Connection
-from store.rows import Result
+from store.rows import EffectRef, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,7 @@ async def run_once(deps: Recovering) -> int:
         newest = await settle.lock(conn, late)
         taken = await outbox.recover_effects(conn, late, settle_seconds=SETTLE_SECONDS)
         by_id = {effect.effect_id: effect for effect in late}
-        moved = [
-            Moved(by_id[row.effect_id], row.version, Result(state=row.state, reason=_reason(row.state)))
-            for row in taken
-        ]
+        moved = [_moved(by_id[row.effect_id], row) for row in taken]
         await settle.conclude(conn, moved, deps.ops_channel)
         overtaken = [one.effect for one in moved if settle.is_overtaken(one.effect, newest)]
         await settle.withdraw(conn, overtaken)
@@ -46,5 +44,6 @@ async def run_once(deps: Recovering) -> int:
     return await deps.db.retrying(work)
 
 
-def _reason(state: str) -> str | None:
-    return "lease_expired" if state == UNKNOWN else None
+def _moved(effect: EffectRef, row: RecoveredRow) -> Moved:
+    reason = "lease_expired" if row.state == UNKNOWN else None
+    return Moved(effect, row.version, effect.attempts, Result(state=row.state, reason=reason))

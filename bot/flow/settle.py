@@ -32,9 +32,11 @@ _ENDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one started try; `effect` is the row as it was started."""
+    """What came of one started try: the effect as it was claimed, its version and tries since the start."""
 
     effect: ClaimedRow
+    version: int
+    attempts: int
     outcome: SendOutcome
     policy: EffectPolicy
     may_repeat: bool
@@ -42,7 +44,7 @@ class Answer:
     def result(self, newest: Mapping[str, HeadRow]) -> Result:
         """What follows, given the locked heads."""
         tried = Try(
-            number=self.effect.attempts,
+            number=self.attempts,
             bound=self.policy.attempts,
             settle_seconds=self.policy.settle_seconds,
             is_ambiguous=self.effect.is_ambiguous,
@@ -54,10 +56,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An effect that moved in this transaction, its version now, and why."""
+    """An effect that moved in this transaction, its version and tries now, and why."""
 
     effect: EffectRef
     version: int
+    attempts: int
     result: Result
 
 
@@ -78,14 +81,16 @@ async def record(
 ) -> set[UUID]:
     """Record a batch of answers; gives the effects that were not ours: their answers are evidence."""
     newest = await lock(conn, [answer.effect for answer in answers])
-    results = {answer.effect.effect_id: answer.result(newest) for answer in answers}
+    results = [answer.result(newest) for answer in answers]
     versions = await outbox.record_outcomes(
-        conn, owner, [(answer.effect, results[answer.effect.effect_id]) for answer in answers]
+        conn,
+        owner,
+        [(one.effect.effect_id, one.version, result) for one, result in zip(answers, results, strict=True)],
     )
     moved = [
-        Moved(answer.effect, versions[answer.effect.effect_id], results[answer.effect.effect_id])
-        for answer in answers
-        if answer.effect.effect_id in versions
+        Moved(one.effect, versions[one.effect.effect_id], one.attempts, result)
+        for one, result in zip(answers, results, strict=True)
+        if one.effect.effect_id in versions
     ]
     await conclude(conn, moved, ops_channel)
     back = [one.effect for one in moved if one.result.state == PENDING and is_overtaken(one.effect, newest)]
@@ -99,8 +104,14 @@ async def record(
 async def halt(conn: Connection, owner: str, effects: Sequence[EffectRef], ops_channel: str | None) -> None:
     """Call held effects unknown that may be out already and may not be sent again; their heads are locked."""
     result = Result(state=UNKNOWN, reason="outdated", is_ambiguous=True)
-    versions = await outbox.record_outcomes(conn, owner, [(effect, result) for effect in effects])
-    moved = [Moved(one, versions[one.effect_id], result) for one in effects if one.effect_id in versions]
+    versions = await outbox.record_outcomes(
+        conn, owner, [(effect.effect_id, effect.version, result) for effect in effects]
+    )
+    moved = [
+        Moved(one, versions[one.effect_id], one.attempts, result)
+        for one in effects
+        if one.effect_id in versions
+    ]
     await conclude(conn, moved, ops_channel)
 
 
@@ -175,7 +186,7 @@ def facts_of(one: Moved) -> dict[str, Any]:
     facts = {
         "effect_id": str(one.effect.effect_id),
         "effect_type": one.effect.effect_type,
-        "attempts": one.effect.attempts,
+        "attempts": one.attempts,
         "provider_id": one.result.provider_id,
         "reason": one.result.reason,
     }
@@ -189,4 +200,4 @@ def _withdrawn(effect: EffectRef, reason: str) -> audit.Entry:
 
 def _late(answer: Answer) -> LateAnswer:
     provider_id = answer.outcome.provider_id if isinstance(answer.outcome, Sent) else None
-    return LateAnswer(answer.effect.effect_id, answer.effect.attempts, word_for(answer.outcome), provider_id)
+    return LateAnswer(answer.effect.effect_id, answer.attempts, word_for(answer.outcome), provider_id)

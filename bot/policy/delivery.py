@@ -14,6 +14,8 @@ from bot.policy.limits import (
 )
 from store.rows import Result
 
+PROVIDER_ID_CHARS: Final = 255  # Evidence for people; what providers use stays far below.
+
 COMPLETED: Final = "completed"
 PENDING: Final = "pending"
 UNKNOWN: Final = "unknown"
@@ -44,7 +46,9 @@ def follow(outcome: SendOutcome, tried: Try) -> Result:
     """
     match outcome:
         case Sent(provider_id):
-            return Result(state=COMPLETED, provider_id=provider_id)
+            return Result(
+                state=COMPLETED, provider_id=None if provider_id is None else _storable(provider_id)
+            )
         case NotSent(reason, retry_after):
             if tried.number < tried.bound and not (tried.is_ambiguous and tried.is_overtaken):
                 wait = backoff_seconds(tried.number, retry_after)
@@ -82,6 +86,14 @@ def word_for(outcome: SendOutcome) -> str:
             return "refused"
         case Unknown():
             return "unknown"
+
+
+def _storable(provider_id: str) -> str:
+    """What a column of text takes: one bad id must not spoil the record of those written with it."""
+    if provider_id.isprintable() and len(provider_id) <= PROVIDER_ID_CHARS:
+        return provider_id
+    kept = provider_id[:PROVIDER_ID_CHARS].encode("utf-8", "replace").decode()
+    return "".join(character for character in kept if character.isprintable())
 
 
 def _give_up(reason: str, tried: Try) -> Result:

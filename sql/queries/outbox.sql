@@ -46,7 +46,7 @@ WITH RECURSIVE gate AS MATERIALIZED (
                  FROM effect_payloads AS p
                  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
                 WHERE p.effect_id = e.effect_id), %(timeout_seconds)s::integer))
-     WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken)) AND e.state = 'pending'
+     WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken)) AND e.state IS NOT DISTINCT FROM 'pending'
     RETURNING e.effect_id, e.version, e.idempotency_key, e.run_id, e.draft_id, e.draft_key, e.kind, e.effect_type,
               e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous
 )
@@ -61,24 +61,26 @@ SELECT held.*, content.*
 
 -- name: start_effects
 -- Mark the effects whose calls are made right after this commits. The row of scope all is held FOR SHARE, so that a
--- kill waits for us or we for it; rows that somebody else is changing are passed over, never waited for.
+-- kill waits for us or we for it; rows that somebody else is changing are passed over, never waited for. The lease
+-- must outlive the call. (IS NOT DISTINCT FROM: rows named by id are found by id, never through a queue's index.)
 -- zero rows: the switch is closed, the lease ran out, a newer version is known or it is not fresh any more: no call
 WITH gate AS MATERIALIZED (
     SELECT scope FROM kill_switch WHERE scope = 'all' AND open AND %(enabled)s::boolean FOR SHARE
+), mine AS MATERIALIZED (
+    SELECT effect_id, version, timeout_seconds
+      FROM json_to_recordset(%(effects)s::json) AS g (effect_id uuid, version integer, timeout_seconds integer)
 ), free AS MATERIALIZED (
     SELECT e.effect_id FROM effect_outbox AS e
-     WHERE e.effect_id = ANY(%(effect_ids)s::uuid[]) AND EXISTS (SELECT FROM gate)
+     WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM mine)) AND EXISTS (SELECT FROM gate)
        FOR UPDATE SKIP LOCKED
 )
 UPDATE effect_outbox AS e
-   SET started_at = clock_timestamp(), attempts = e.attempts + 1, version = e.version + 1, updated_at = now(),
-       lease_expires_at = clock_timestamp() + interval '1 second' * (%(extra_seconds)s::integer + mine.timeout_seconds)
-  FROM unnest(%(effect_ids)s::uuid[], %(versions)s::integer[], %(timeouts)s::integer[])
-       AS mine (effect_id, version, timeout_seconds)
+   SET started_at = clock_timestamp(), attempts = e.attempts + 1, version = e.version + 1, updated_at = now()
+  FROM mine
  WHERE e.effect_id = mine.effect_id AND e.version = mine.version
    AND e.effect_id = ANY(ARRAY(SELECT effect_id FROM free))
-   AND e.state = 'sending' AND e.started_at IS NULL
-   AND e.lease_owner = %(owner)s AND e.lease_expires_at > clock_timestamp()
+   AND e.state IS NOT DISTINCT FROM 'sending' AND e.started_at IS NULL AND e.lease_owner = %(owner)s
+   AND e.lease_expires_at > clock_timestamp() + interval '1 second' * mine.timeout_seconds
    AND (e.fresh_until IS NULL OR e.fresh_until > clock_timestamp())
    AND (e.effect_type = 'resume' OR EXISTS (
         SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version = e.known_version))
@@ -92,9 +94,9 @@ RETURNING e.effect_id, e.version, e.attempts;
 UPDATE effect_outbox AS e
    SET state = 'pending', lease_owner = NULL, lease_expires_at = NULL, version = e.version + 1, updated_at = now(),
        next_attempt_at = clock_timestamp() + interval '1 second' * %(wait_seconds)s::double precision
-  FROM unnest(%(effect_ids)s::uuid[], %(versions)s::integer[]) AS mine (effect_id, version)
+  FROM json_to_recordset(%(effects)s::json) AS mine (effect_id uuid, version integer)
  WHERE e.effect_id = mine.effect_id AND e.version = mine.version
-   AND e.state = 'sending' AND e.started_at IS NULL AND e.lease_owner = %(owner)s
+   AND e.state IS NOT DISTINCT FROM 'sending' AND e.started_at IS NULL AND e.lease_owner = %(owner)s
 RETURNING e.effect_id;
 
 -- name: find_outdated_effects
@@ -118,11 +120,11 @@ UPDATE effect_outbox AS e
        ambiguous_at = CASE WHEN o.is_ambiguous THEN coalesce(e.ambiguous_at, clock_timestamp()) ELSE e.ambiguous_at END,
        next_attempt_at = clock_timestamp() + interval '1 second' * o.wait_seconds,
        version = e.version + 1, updated_at = now()
-  FROM unnest(%(effect_ids)s::uuid[], %(versions)s::integer[], %(states)s::text[], %(reasons)s::text[],
-              %(provider_ids)s::text[], %(waits)s::double precision[], %(ambiguous)s::boolean[])
-       AS o (effect_id, version, state, reason, provider_id, wait_seconds, is_ambiguous)
+  FROM json_to_recordset(%(effects)s::json) AS o (
+       effect_id uuid, version integer, state text, reason text, provider_id text, wait_seconds double precision,
+       is_ambiguous boolean)
  WHERE e.effect_id = o.effect_id AND e.version = o.version
-   AND e.state = 'sending' AND e.lease_owner = %(owner)s AND e.lease_expires_at > clock_timestamp()
+   AND e.state IS NOT DISTINCT FROM 'sending' AND e.lease_owner = %(owner)s AND e.lease_expires_at > clock_timestamp()
 RETURNING e.effect_id, e.version;
 
 -- name: find_expired_leases
@@ -152,9 +154,9 @@ UPDATE effect_outbox AS e
                  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
                 WHERE p.effect_id = e.effect_id), %(settle_seconds)s::integer) END,
        version = e.version + 1, updated_at = now()
-  FROM unnest(%(effect_ids)s::uuid[], %(versions)s::integer[]) AS late (effect_id, version)
+  FROM json_to_recordset(%(effects)s::json) AS late (effect_id uuid, version integer)
  WHERE e.effect_id = late.effect_id AND e.version = late.version
-   AND e.state = 'sending' AND e.lease_expires_at <= clock_timestamp()
+   AND e.state IS NOT DISTINCT FROM 'sending' AND e.lease_expires_at <= clock_timestamp()
 RETURNING e.effect_id, e.state, e.version;
 
 -- name: find_stale_effects

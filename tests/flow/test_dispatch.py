@@ -1,0 +1,323 @@
+"""The way out: claim, start, send, record.
+
+Not here: unknown effects afterwards (test_reconcile), the switch (test_stop), two processes at once (tests/race).
+"""
+
+from typing import Any
+
+import pytest
+
+from bot.connectors.connector import Effect
+from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
+from store.database import Database
+from tests import makers
+from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, effect_row, make_due
+
+
+# A confirmed effect completes with its id, and its draft, its run, its card and the record follow in one go.
+async def test_confirmed(db: Database, dsn: str) -> None:
+    sink = Scripted(Sent("msg-7"))
+    effect_id = makers.make_effect(dsn, body=b'{"exact":"bytes"}')
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert [call.body for call in sink.calls] == [b'{"exact":"bytes"}']
+    assert (row["state"], row["provider_id"], row["attempts"]) == ("completed", "msg-7", 1)
+    assert (row["draft_status"], row["run_state"], row["wanted_version"]) == ("sent", "completed", 2)
+    assert actions(dsn, row["idempotency_key"]) == [("system", "effect_completed")]
+
+
+# What a connector is given is the row's: recipient, revision, target, try, and the frozen policy.
+async def test_what_a_connector_gets(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, sink)
+    call = sink.calls[0]
+    assert (call.effect_id, call.recipient, call.revision, call.attempt) == (
+        effect_id,
+        "amy@example.test",
+        1,
+        1,
+    )
+    assert (call.target, call.policy.response_id) == (makers.SNAPSHOT["effect"]["target"], "id")
+    assert call.entity.startswith("customer:")
+
+
+# Proven not sent: it waits and is tried again, with the same key and bytes.
+@pytest.mark.parametrize(
+    ("retry_after", "least", "most"), [(None, 0, 1), (0.0, 0, 1), (7.0, 6, 7), (99_999.0, 3590, 3600)]
+)
+async def test_not_sent(db: Database, dsn: str, retry_after: float | None, least: int, most: int) -> None:
+    sink = Scripted(NotSent("http_429", retry_after))
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["attempts"], row["reason"]) == ("pending", 1, "http_429")
+    assert row["started_at"] is None
+    assert row["draft_status"] == "approved"
+    assert least <= row["wait"].total_seconds() <= most
+    sink.answer = Sent(None)
+    make_due(dsn)
+    await dispatch(db, sink)
+    assert effect_row(dsn, effect_id)["state"] == "completed"
+    assert sink.calls[0].body == sink.calls[1].body
+
+
+# The tries of the policy are all it gets; then it has failed, and with it run and draft.
+async def test_attempts_used_up(db: Database, dsn: str) -> None:
+    sink = Scripted(NotSent("http_404"))
+    (effect_id,) = makers.make_effects(dsn, 1, effect={"attempts": 3})
+    for _ in range(5):
+        make_due(dsn)
+        await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert len(sink.calls) == 3
+    assert (row["state"], row["reason"]) == ("failed", "http_404")
+    assert (row["draft_status"], row["run_state"], row["failure"]) == (
+        "failed",
+        "failed_terminal",
+        "http_404",
+    )
+    assert actions(dsn, row["idempotency_key"]) == [("system", "effect_failed")]
+
+
+# A refusal is final at once.
+async def test_refused(db: Database, dsn: str) -> None:
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, Scripted(Refused("redirect")))
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["reason"], row["run_state"]) == ("failed", "redirect", "failed_terminal")
+
+
+# What may have arrived is unknown: nobody sends it again, ops gets a card, the draft's card is drawn again.
+async def test_unknown(db: Database, dsn: str) -> None:
+    sink = Scripted(Unknown("http_500"))
+    effect_id = makers.make_effect(dsn)
+    for _ in range(3):
+        await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert len(sink.calls) == 1
+    assert (row["state"], row["reason"], row["run_state"]) == ("unknown", "http_500", "approved")
+    assert row["ambiguous_at"] is not None
+    assert row["wanted_version"] == 2
+    assert 50 < row["wait"].total_seconds() <= 60
+    cards = makers.rows(dsn, "SELECT channel FROM cards WHERE effect_id IS NOT NULL")
+    assert [card["channel"] for card in cards] == ["C0OPS"]
+    assert makers.rows(dsn, "SELECT name FROM alerts") == []
+
+
+# Without an ops channel the alert is kept, once an occasion.
+async def test_unknown_without_channel(db: Database, dsn: str) -> None:
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, Scripted(Unknown("cut")), ops_channel=None)
+    alerts = makers.rows(dsn, "SELECT name, facts FROM alerts")
+    assert [(alert["name"], alert["facts"]["effect_id"]) for alert in alerts] == [
+        ("unknown_effect", str(effect_id))
+    ]
+
+
+# Whatever a connector lets escape is unknown.
+async def test_escaped(db: Database, dsn: str) -> None:
+    def explode(_: Effect) -> SendOutcome:
+        raise RuntimeError("SECRET")
+
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, Scripted(explode))
+    assert (effect_row(dsn, effect_id)["state"], effect_row(dsn, effect_id)["reason"]) == (
+        "unknown",
+        "escaped",
+    )
+
+
+# A call that never ends meets our own deadline, and may have arrived.
+async def test_deadline(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    sink.holds = lambda _: True
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, sink, margin_seconds=-10.0)
+    assert (effect_row(dsn, effect_id)["state"], effect_row(dsn, effect_id)["reason"]) == (
+        "unknown",
+        "deadline",
+    )
+
+
+# A target that deduplicates gets an ambiguous send again, with the same key and bytes, within its attempts; after
+# that no machine says failed.
+@pytest.mark.parametrize("last", [Refused("http_400"), NotSent("dns_failed"), Unknown("timeout")])
+async def test_repeats(db: Database, dsn: str, last: SendOutcome) -> None:
+    sink = Scripted(Unknown("http_502"), repeats=True)
+    (effect_id,) = makers.make_effects(dsn, 1, effect={"attempts": 2})
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["attempts"], row["ambiguous_at"] is None) == ("pending", 1, False)
+    sink.answer = last
+    make_due(dsn)
+    await dispatch(db, sink)
+    assert effect_row(dsn, effect_id)["state"] == "unknown"
+    assert effect_row(dsn, effect_id)["ambiguous_at"] == row["ambiguous_at"]
+    assert sink.calls[0].effect_id == sink.calls[1].effect_id
+
+
+HELD = {
+    "not_before": "not_before = now() + interval '1 hour'",
+    "backoff": "next_attempt_at = now() + interval '1 hour'",
+    "stale": "fresh_until = now() - interval '1 second'",
+    "another type": "effect_type = 'smtp'",
+}
+
+
+# It stays where it is, uncounted: before its time, stale, or of a type that this process cannot send.
+@pytest.mark.parametrize("held", HELD)
+async def test_not_due(db: Database, dsn: str, held: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    makers.change(dsn, f"UPDATE effect_outbox SET {HELD[held]}")  # type: ignore[arg-type]  # noqa: S608
+    assert await dispatcher(db, sink).run_once() == 0
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["attempts"], row["version"], sink.calls) == ("pending", 0, 1, [])
+
+
+# An older effect of the same draft_key goes first, and while it is open the younger waits; a resume effect waits for
+# nobody and holds up nobody.
+@pytest.mark.parametrize(
+    ("older", "sent"), [("pending", 1), ("unknown", 0), ("completed", 1), ("failed", 1), ("cancelled", 1)]
+)
+async def test_order(db: Database, dsn: str, older: str, sent: int) -> None:
+    draft = makers.make_draft(dsn, status="approved")
+    first = makers.make_effect(dsn, state=older, draft=draft, target="https://a.example")
+    second = makers.make_effect(dsn, draft=draft, target="https://b.example")
+    makers.make_effect(dsn, draft=draft, effect_type="resume", target="https://n8n.example/r")
+    mail, resume = Scripted(), Scripted(effect_type="resume")
+    one = dispatcher(db, mail, resume)
+    await one.run_once()
+    await one.quiet()
+    assert [call.effect_id for call in mail.calls] == ([first] if older == "pending" else [second] * sent)
+    assert len(resume.calls) == 1
+
+
+# A resume effect tells an outcome: it needs no head, moves neither run nor draft, and its policy is only bounds.
+async def test_resume(db: Database, dsn: str) -> None:
+    draft = makers.make_draft(dsn, status="sent")
+    makers.change(dsn, "UPDATE draft_heads SET source_version = 99")
+    effect_id = makers.make_effect(dsn, draft=draft, effect_type="resume", target="https://n8n.example/r")
+    sink = Scripted(Refused("http_400"), effect_type="resume")
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["run_state"], row["draft_status"]) == ("failed", "completed", "sent")
+    assert (sink.calls[0].policy.response_id, sink.calls[0].policy.attempts) == (None, 5)
+
+
+# A newer version that is known stops the call, and the draft goes back to its reviewers.
+async def test_overtaken_before_start(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    makers.change(dsn, "UPDATE draft_heads SET source_version = 18")
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert (sink.calls, row["state"], row["reason"]) == ([], "cancelled", "newer_version")
+    assert (row["draft_status"], row["run_state"]) == ("pending", "awaiting_human")
+    assert actions(dsn, row["idempotency_key"]) == [("system", "withdrawn")]
+
+
+# The same after a try that may have arrived goes to a person instead: taking it back would be a guess.
+async def test_overtaken_ambiguous(db: Database, dsn: str) -> None:
+    sink = Scripted(repeats=True)
+    effect_id = makers.make_effect(dsn)
+    makers.change(dsn, "UPDATE effect_outbox SET ambiguous_at = now(), attempts = 1")
+    makers.change(dsn, "UPDATE draft_heads SET source_version = 18")
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    assert (sink.calls, row["state"], row["reason"], row["run_state"]) == (
+        [],
+        "unknown",
+        "outdated",
+        "approved",
+    )
+
+
+# A newer event that came while a try was on the wire, and the try did not arrive: nothing is sent any more.
+async def test_overtaken_while_sending(db: Database, dsn: str) -> None:
+    sink = Scripted(NotSent("connection_refused"))
+    sink.holds = lambda _: True
+    effect_id = makers.make_effect(dsn)
+    one = dispatcher(db, sink)
+    await one.run_once()
+    await sink.held.wait()
+    makers.change(dsn, "UPDATE draft_heads SET source_version = 18")
+    sink.let_go.set()
+    await one.quiet()
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["draft_status"], row["run_state"]) == ("cancelled", "pending", "awaiting_human")
+
+
+# An effect whose bytes were erased, or whose policy cannot be read, is not sent.
+@pytest.mark.parametrize(
+    ("spoiled", "reason"),
+    [
+        ("UPDATE effect_payloads SET body = NULL, erased_at = now()", "erased"),
+        ("UPDATE effect_payloads SET snapshot_hash = 'gone'", "policy_unreadable"),
+    ],
+)
+async def test_unsendable(db: Database, dsn: str, spoiled: Any, reason: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    makers.change(dsn, spoiled)
+    await dispatch(db, sink)
+    assert (effect_row(dsn, effect_id)["state"], effect_row(dsn, effect_id)["reason"]) == ("failed", reason)
+    assert sink.calls == []
+
+
+# F028: targets that fail or hang hold up nobody; each failing one is asked as often as its policy says.
+async def test_slow_and_failing_targets(db: Database, dsn: str) -> None:
+    answers: dict[str, SendOutcome] = {"busy": NotSent("http_429", 0.0), "broken": Unknown("http_500")}
+    sink = Scripted(lambda effect: answers.get(effect.target.rsplit("/", 1)[1], Sent(None)))
+    sink.holds = lambda effect: effect.target.endswith("hung")
+    made = {name: [] for name in ("busy", "broken", "hung", "good")}
+    for name, count in (("busy", 5), ("broken", 5), ("hung", 1), ("good", 20)):
+        made[name] = makers.make_effects(
+            dsn, count, effect={"attempts": 3, "target": f"https://x.example/{name}"}
+        )
+    one = dispatcher(db, sink, margin_seconds=60.0)
+    await one.run_once()
+    await sink.held.wait()
+    good = makers.rows(dsn, "SELECT state FROM effect_outbox WHERE target LIKE '%%good'")
+    while {row["state"] for row in good} != {"completed"}:
+        await one.run_once()
+        good = makers.rows(dsn, "SELECT state FROM effect_outbox WHERE target LIKE '%%good'")
+    for _ in range(4):
+        make_due(dsn)
+        await dispatch(db, sink, owner="another")
+    sink.let_go.set()
+    await one.quiet()
+    assert [effect_row(dsn, effect_id)["state"] for effect_id in made["hung"]] == ["completed"]
+    assert {effect_row(dsn, effect_id)["state"] for effect_id in made["busy"]} == {"failed"}
+    assert {effect_row(dsn, effect_id)["state"] for effect_id in made["broken"]} == {"unknown"}
+    asked = [call.target.rsplit("/", 1)[1] for call in sink.calls]
+    assert (asked.count("busy"), asked.count("broken"), asked.count("hung")) == (15, 5, 1)
+
+
+# A stop gives back what was not started, and calls unknown what did not end within the grace.
+async def test_stop(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    sink.holds = lambda _: True
+    started = makers.make_effect(dsn)
+    one = dispatcher(db, sink)
+    await one.run_once()
+    await sink.held.wait()
+    await one.stop(grace_seconds=0)
+    row = effect_row(dsn, started)
+    assert (row["state"], row["reason"]) == ("unknown", "stopped")
+    waiting = makers.make_effect(dsn)
+    assert await one.run_once() == 0
+    assert effect_row(dsn, waiting)["state"] == "pending"
+
+
+# What was claimed when the stop came, and not started, is due at once for whoever is left, and does not count.
+async def test_stop_between_claim_and_start(db: Database, dsn: str) -> None:
+    effect_id = makers.make_effect(dsn)
+    sink = Scripted()
+    one = dispatcher(db, sink)
+    await one.run_once()
+    await one.stop()
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["attempts"], sink.calls) == ("pending", 0, [])
+    assert row["wait"].total_seconds() <= 0
