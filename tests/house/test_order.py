@@ -36,7 +36,7 @@ GROUND = {
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
     "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing",
-    "bot.doors": "answers senders timer",
+    "bot.doors": "answers senders timer payloads whispers windows callers typed verdicts switching",
 }
 # Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
 ADDRESSES = {

@@ -1,0 +1,165 @@
+"""What each button does: decide, open a window, turn a page, settle an unknown effect; always with an answer.
+
+Not here: deciding (bot/flow/decide), tokens of windows (bot/flow/open), submitted modals (modals).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from bot.cards.notices import Done, Notice, Refusal, done, refused
+from bot.cards.reading import part_of_action
+from bot.contracts import click as carried
+from bot.contracts.answer import Click, NotDecided, Why
+from bot.contracts.click import Decision, Surface, decode_effect_value, decode_value
+from bot.doors.callers import Callers, name_person, record_refusal
+from bot.doors.payloads import Press
+from bot.doors.verdicts import WOKEN, say_decided, say_refused
+from bot.doors.windows import Windows
+from bot.flow import open as opening
+from bot.flow.decide import Decided, Deciding, decide
+from bot.flow.open import Opened, Opening
+from bot.flow.reconcile import Choice, Resolved, settle_unknown
+from bot.policy.people import Bar, NotAllowed
+from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy
+
+DRAW_SECONDS: Final = 1.3  # With OPEN_SECONDS for Slack's side this ends before the 3 s that a trigger lives.
+CHOICES: Final = {
+    carried.UNKNOWN_DELIVERED_ACTION: Choice.DELIVERED,
+    carried.UNKNOWN_RESEND_ACTION: Choice.RESEND,
+    carried.UNKNOWN_DROP_ACTION: Choice.DROP,
+    carried.UNKNOWN_GIVE_UP_ACTION: Choice.GIVE_UP,
+}
+SETTLED: Final = ("show", "dispatch", "draft")  # What waited for the end of an unknown effect goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Buttons:
+    """What pressing needs."""
+
+    deciding: Deciding
+    opening: Opening
+    callers: Callers
+    windows: Windows
+    wake: Callable[..., None]
+    language: str = "en"
+
+
+async def press(deps: Buttons, pressed: Press) -> None:
+    """Do what one press asks for. Slack is answered when this returns: a decision has committed by then."""
+    part = part_of_action(pressed.action_id)
+    if part is not None:
+        return await _read(deps, pressed, part)
+    match pressed.action_id:
+        case carried.APPROVE_ACTION:
+            return await _approve(deps, pressed)
+        case carried.REJECT_ACTION:
+            return await _ask(deps, pressed, Decision.REJECT)
+        case carried.READ_ACTION:
+            return await _read(deps, pressed, 1)
+        case action if action in CHOICES:
+            return await _settle(deps, pressed, CHOICES[action])
+        case _:
+            return deps.windows.tell(pressed, refused(Refusal.UNKNOWN_BUTTON, language=deps.language))
+
+
+async def _approve(deps: Buttons, pressed: Press) -> None:
+    click = _click(pressed, Decision.APPROVE)
+    answer = NotDecided(Why.UNKNOWN_BUTTON) if click is None else await decide(deps.deciding, click)
+    if isinstance(answer, Decided):
+        deps.wake(*WOKEN)
+        # On a message the card itself says so; a vote that has not decided, and a modal, need a word.
+        if not answer.voted.reached or pressed.surface is not Surface.MESSAGE:
+            deps.windows.tell(pressed, say_decided(answer, deps.language))
+    elif answer.why == Why.TYPED_WRONG:
+        await _ask(deps, pressed, Decision.APPROVE)
+    else:
+        deps.windows.tell(pressed, say_refused(answer, deps.language))
+
+
+async def _ask(deps: Buttons, pressed: Press, decision: Decision) -> None:
+    """Open the window whose answer will decide. Nothing slow comes before it: the trigger lives 3 s."""
+    click = _click(pressed, decision)
+    answer = (
+        NotDecided(Why.UNKNOWN_BUTTON) if click is None else await _in_time(opening.ask(deps.opening, click))
+    )
+    if isinstance(answer, Opened):
+        await deps.windows.open(pressed, answer.view)
+    else:
+        await _refuse(deps, pressed, answer, str(decision))
+
+
+async def _read(deps: Buttons, pressed: Press, part: int) -> None:
+    """Open the whole draft, or turn to another part of it in the window that is open."""
+    click = _click(pressed, Decision.APPROVE)  # Whatever it says: reading does not look at it.
+    if click is None:
+        return deps.windows.tell(pressed, refused(Refusal.UNKNOWN_BUTTON, language=deps.language))
+    answer = await _in_time(opening.read(deps.opening, click, part=part))
+    if not isinstance(answer, Opened):
+        return await _refuse(deps, pressed, answer, "read")
+    if pressed.surface is Surface.VIEW:
+        return deps.windows.turn(pressed, answer.view)
+    return await deps.windows.open(pressed, answer.view)
+
+
+async def _in_time(work: Awaitable[Opened | NotDecided]) -> Opened | NotDecided:
+    """Give up while the trigger still lives and the person can still be told."""
+    try:
+        async with asyncio.timeout(DRAW_SECONDS):
+            return await work
+    except TimeoutError:
+        return NotDecided(Why.TOO_SLOW)
+
+
+async def _refuse(deps: Buttons, pressed: Press, answer: NotDecided, wanted: str) -> None:
+    """Tell the person; who may not even ask goes on the record, as who may not decide does."""
+    deps.windows.tell(pressed, say_refused(answer, deps.language))
+    if answer.why in frozenset(Bar):
+        await record_refusal(deps.deciding.db, pressed.place.caller, {"wanted": wanted, "why": answer.why})
+
+
+async def _settle(deps: Buttons, pressed: Press, choice: Choice) -> None:
+    deps.windows.tell(pressed, await _settled(deps, pressed, choice))
+
+
+async def _settled(deps: Buttons, pressed: Press, choice: Choice) -> Notice:
+    value = decode_effect_value(pressed.value)
+    if value is None:
+        return refused(Refusal.UNKNOWN_BUTTON, language=deps.language)
+    admin = await deps.callers.admin(pressed.place.caller)
+    if isinstance(admin, NotAllowed):
+        detail = {"wanted": f"unknown_{choice}", "why": admin.reason, "effect_id": str(value.effect_id)}
+        await record_refusal(deps.deciding.db, pressed.place.caller, detail)
+        return refused(Refusal(admin.reason), language=deps.language)
+    try:
+        resolved = await settle_unknown(
+            deps.deciding.db, value.effect_id, value.version, choice=choice, by=name_person(admin)
+        )
+    except CommitUnknown:
+        return refused(Refusal.NOT_KNOWN_YET, language=deps.language)
+    except DatabaseBusy:
+        return refused(Refusal.TOO_SLOW, language=deps.language)
+    except DatabaseAway:
+        return refused(Refusal.AWAY, language=deps.language)
+    deps.wake(*SETTLED)
+    if isinstance(resolved, Resolved):
+        return done(Done.SETTLED, language=deps.language)
+    return refused(Refusal.EFFECT_MOVED, language=deps.language)
+
+
+def _click(pressed: Press, decision: Decision) -> Click | None:
+    """The press as an answer; None if its value was never ours."""
+    value = decode_value(pressed.value)
+    if value is None:
+        return None
+    return Click(
+        token=value.token,
+        revision=value.revision,
+        decision=decision,
+        team_id=pressed.place.caller.team_id,
+        user_id=pressed.place.caller.user_id,
+        surface=pressed.surface,
+        channel=pressed.place.channel,
+        ts=pressed.ts,
+    )

@@ -1,0 +1,203 @@
+"""/stet: reads the word, asks who may, and answers the caller alone.
+
+Not here: kill and resume (switching), reading what was typed (typed), drawing answers (bot/cards/answers).
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from bot.cards import answers, history
+from bot.cards.notices import Notice, Refusal, refused
+from bot.cards.views import Who
+from bot.doors.callers import Callers, record_refusal
+from bot.doors.payloads import Caller, Command
+from bot.doors.switching import Switching, kill, resume
+from bot.doors.typed import read_key, read_typed
+from bot.policy.people import NotAllowed, Person
+from store import asking, audit
+from store.asking import KeyHistory
+from store.database import Database
+from store.errors import CommitUnknown, DatabaseAway
+from store.reading import count_open_work
+from store.rows import AuditRow
+
+LATER: Final = ("rerun", "metrics", "erase")  # Known words whose work is not in this version.
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What the commands need; kill and resume need `switching`."""
+
+    db: Database
+    callers: Callers
+    switching: Switching
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One command by somebody who may use it."""
+
+    caller: Caller
+    person: Person
+    rest: str
+
+
+async def answer(deps: Commands, command: Command) -> Notice:
+    """Answer one command; whatever goes wrong becomes an answer too."""
+    try:
+        return await _answer(deps, command)
+    except CommitUnknown:
+        return answers.usage("not_known", language=deps.language)
+    except DatabaseAway:
+        return refused(Refusal.AWAY, language=deps.language)
+    except Exception as fault:  # noqa: BLE001 - the person must hear something, the log its class only
+        log.error("a command failed", extra={"fault": type(fault).__name__})  # noqa: TRY400
+        return answers.usage("not_known", language=deps.language)
+
+
+async def _answer(deps: Commands, command: Command) -> Notice:
+    typed = read_typed(command.text)
+    caller = command.place.caller
+    standing = await _standing(deps, caller, typed.word)
+    if isinstance(standing, NotAllowed):
+        return await _refuse(deps, caller, typed.word, standing.reason)
+    asked = _Asked(caller, standing, typed.rest)
+    match typed.word:
+        case "status":
+            return await _status(deps)
+        case "queue":
+            return await waiting_for(deps, standing)
+        case "show":
+            return await _show(deps, asked)
+        case "unknown":
+            return await _unknown(deps)
+        case "kill":
+            return await kill(deps.switching, standing, typed.rest)
+        case "resume":
+            return await resume(deps.switching, standing, typed.rest)
+        case word if word in LATER:
+            return answers.usage("later", command=word, language=deps.language)
+        case word:
+            return await _usage(deps, caller, word)
+
+
+async def _standing(deps: Commands, caller: Caller, word: str) -> Person | NotAllowed:
+    """The person, if they may use this word at all."""
+    if word == "kill":
+        return await deps.callers.killer(caller)
+    if word == "resume" and not isinstance(await deps.callers.admin(caller), Person):
+        # Who may pull the switch hears why they may not release it.
+        killer = await deps.callers.killer(caller)
+        return NotAllowed("kill_only") if isinstance(killer, Person) else killer
+    if word in answers.ADMIN_COMMANDS:
+        return await deps.callers.admin(caller)
+    return await deps.callers.member(caller)
+
+
+async def _refuse(deps: Commands, caller: Caller, word: str, reason: str) -> Notice:
+    named = word if word in (*answers.ADMIN_COMMANDS, *answers.MEMBER_COMMANDS) else "help"
+    await record_refusal(deps.db, caller, {"command": named, "why": reason})
+    if reason == "kill_only":
+        return answers.answer("resume.not_allowed", language=deps.language)
+    if reason in (Refusal.NOT_ADMIN, Refusal.UNKNOWN, Refusal.GROUP_UNREADABLE):
+        return refused(Refusal(reason), language=deps.language)
+    return answers.usage("members_only", language=deps.language)
+
+
+async def _usage(deps: Commands, caller: Caller, word: str) -> Notice:
+    """Help without a word; for a word nobody knows, usage and how the switch stands: never nothing."""
+    admin = isinstance(await deps.callers.admin(caller), Person)
+    if word in ("", "help"):
+        return answers.help_text(admin=admin, language=deps.language)
+    switch = await deps.switching.view()
+    return answers.unknown_word(word, admin=admin, switch=switch, language=deps.language)
+
+
+async def _status(deps: Commands) -> Notice:
+    switch = await deps.switching.view()
+    async with deps.db.connection() as conn:
+        work = await count_open_work(conn)
+    counted = {(one.thing, one.state): 0 for one in work}
+    for one in work:
+        counted[one.thing, one.state] += one.n
+    counts = answers.Counts(
+        waiting=counted.get(("draft", "pending"), 0),
+        queued=counted.get(("effect", "pending"), 0),
+        sending=counted.get(("effect", "sending"), 0),
+        unknown=counted.get(("effect", "unknown"), 0),
+    )
+    return answers.status(switch, counts, language=deps.language)
+
+
+async def waiting_for(deps: Commands, person: Person) -> Notice:
+    """List what waits for a full member: open drafts of the kinds they may review."""
+    kinds = await deps.callers.kinds_of(person)
+    async with deps.db.connection() as conn:
+        rows = await asking.list_waiting(conn, kinds, most=answers.MOST_LINES)
+    waiting = [answers.Waiting(row.kind, row.entity, row.opened_at, row.expires_at) for row in rows]
+    return answers.queue(waiting, total=rows[0].total if rows else 0, language=deps.language)
+
+
+async def _show(deps: Commands, asked: _Asked) -> Notice:
+    if not asked.rest:
+        return answers.usage("key_missing", command="show", language=deps.language)
+    never_seen = answers.usage("key_unknown", key=asked.rest[:200], language=deps.language)
+    async with deps.db.connection() as conn:
+        found = await asking.find_history(conn, _keys(deps, asked.rest))
+    if found is None:
+        return never_seen
+    if not await _may_read(deps, asked, found.kind):
+        # What they may not read, they may not learn the existence of either.
+        await record_refusal(deps.db, asked.caller, {"command": "show", "why": "not_reviewer"})
+        return never_seen
+    async with deps.db.connection() as conn:
+        lines = await audit.read_chain(conn, found.idempotency_key)
+    return history.shown(_history(found, lines), language=deps.language)
+
+
+async def _may_read(deps: Commands, asked: _Asked, kind: str) -> bool:
+    if kind in await deps.callers.kinds_of(asked.person):
+        return True
+    return isinstance(await deps.callers.admin(asked.caller), Person)
+
+
+def _keys(deps: Commands, rest: str) -> list[str]:
+    """The whole keys that may be meant: what was typed, or an event key of any source and kind of today."""
+    typed = read_key(rest)
+    prefixes = [
+        f"{source}:{name}" for name, kind in deps.callers.policy.kinds.items() for source in kind.sources
+    ]
+    return [*typed, *(f"{prefix}:{key}" for prefix in prefixes for key in typed)]
+
+
+def _history(found: KeyHistory, lines: list[AuditRow]) -> history.History:
+    made = decided = None
+    if found.revision is not None:
+        author = Who(found.author or "?")
+        made = history.Made(found.revision, author, found.model, found.prompt_version)
+    if found.decision is not None and found.decided_at is not None:
+        decided = history.Decided(
+            found.decision, Who(found.decided_by or "?"), found.decided_at, found.reason
+        )
+    return history.History(
+        key=found.idempotency_key,
+        state=found.state,
+        received_at=found.received_at,
+        failure=found.failure,
+        repeats=found.repeats or 0,
+        made=made,
+        decided=decided,
+        effects=tuple(history.Done(one.effect_type, one.state, one.provider_id) for one in found.effects),
+        lines=tuple(history.Line(line.at, Who(line.actor), line.action) for line in lines),
+    )
+
+
+async def _unknown(deps: Commands) -> Notice:
+    async with deps.db.connection() as conn:
+        rows = await asking.list_unknown(conn, most=answers.MOST_LINES)
+    waiting = [answers.Unknown(row.idempotency_key, row.effect_type, row.ambiguous_at) for row in rows]
+    return answers.unknowns(waiting, total=rows[0].total if rows else 0, language=deps.language)

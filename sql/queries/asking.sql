@@ -1,0 +1,44 @@
+-- name: find_history
+-- What became of one key: its run, the newest revision of it, the last decision on it and its effects, as one moment.
+SELECT r.idempotency_key, r.kind, r.state, r.received_at, r.failure, s.duplicates + s.conflicts AS repeats,
+       v.revision, v.author, v.model, v.prompt_version,
+       a.decision, a.approver_subject AS decided_by, a.consumed_at AS decided_at, a.reason,
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('effect_type', e.effect_type, 'state', e.state,
+                                                     'provider_id', e.provider_id) ORDER BY e.effect_id), '[]')
+          FROM (SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state <> 'cancelled'
+                UNION ALL
+                SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled') AS e
+         WHERE e.effect_type <> 'resume') AS effects
+  FROM workflow_runs AS r
+  LEFT JOIN seen_events AS s ON s.idempotency_key = r.idempotency_key
+  LEFT JOIN LATERAL (
+       SELECT revision, author, model, prompt_version FROM revisions
+        WHERE revisions.draft_id = r.draft_id AND revisions.run_id = r.run_id
+        ORDER BY revision DESC LIMIT 1) AS v ON true
+  LEFT JOIN LATERAL (
+       SELECT decision, approver_subject, consumed_at, reason FROM approvals
+        WHERE approvals.draft_id = r.draft_id AND approvals.run_id = r.run_id AND consumed_at IS NOT NULL
+        ORDER BY consumed_at DESC LIMIT 1) AS a ON true
+ WHERE r.idempotency_key = ANY(%(keys)s::text[])
+ LIMIT 1;
+
+-- name: list_waiting
+-- Open questions of some kinds that can be answered now, oldest first, and how many there are in all.
+SELECT d.kind, d.entity, d.opened_at, d.expires_at, count(*) OVER () AS total
+  FROM drafts AS d
+  JOIN draft_heads AS h ON h.draft_key = d.draft_key AND h.source_version = d.known_version
+ WHERE d.status = 'pending' AND d.expires_at > now() AND d.kind = ANY(%(kinds)s::text[])
+ ORDER BY d.opened_at, d.draft_id
+ LIMIT %(most)s;
+
+-- name: list_unknown
+-- Effects nobody knows the outcome of, longest first, and how many there are in all.
+SELECT idempotency_key, effect_type, ambiguous_at, count(*) OVER () AS total
+  FROM effect_outbox
+ WHERE state = 'unknown'
+ ORDER BY ambiguous_at, effect_id
+ LIMIT %(most)s;
+
+-- name: find_holder
+-- Whose view a token was minted for; a submission may come without the person's team.
+SELECT holder FROM approval_tokens WHERE token_hash = %(token_hash)s;
