@@ -6,8 +6,8 @@ Not here: writing answers down (recorder), lost leases (recover), unknown outcom
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
@@ -50,6 +50,7 @@ class Outlet:
     actions_enabled: bool
     ops_channel: str | None = None
     margin_seconds: float = SEND_MARGIN_SECONDS
+    settled: Callable[[], None] = field(default=lambda: None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,7 @@ class Dispatcher:
                 await cards.want_cards(conn, [sends[send] for send in slow])
 
     def _recorded(self, answers: Sequence[Answer]) -> None:
+        self._deps.settled()
         for answer in answers:
             self._lanes.give_back(answer.effect.lane)
         if self._hungry and not self._stopping:

@@ -21,6 +21,7 @@ ROOMS = (
     ("bot.registry",),
     ("bot.flow",),
     ("bot.doors",),
+    ("bot.assembly",),
     ("bot.wiring", "bot.doctor", "bot.records"),
     ("bot.__main__",),
 )
@@ -36,7 +37,10 @@ GROUND = {
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
     "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing",
-    "bot.doors": "answers senders timer payloads whispers windows callers typed verdicts switching",
+    "bot.doors": (
+        "answers senders timer payloads whispers windows callers typed verdicts switching"
+        " commands home buttons modals listeners slack_door"
+    ),
 }
 # Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
 ADDRESSES = {
@@ -47,7 +51,7 @@ ADDRESSES = {
     "slack_bolt": ("bot.doors.", "bot.wiring"),
     "slack_sdk": ("bot.slack.",),
     "aiohttp": ("bot.slack.",),  # what the Slack client lets through when the network fails
-    "starlette": ("bot.doors.", "bot.wiring"),
+    "starlette": ("bot.doors.", "bot.assembly"),
     "uvicorn": ("bot.doors.", "bot.wiring"),
     "uvloop": ("bot.wiring", "bot.__main__"),
     "httpx2": ("bot.connectors.",),

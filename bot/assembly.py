@@ -1,0 +1,235 @@
+"""The parts of one process, built from the settings and joined; nothing runs yet.
+
+Not here: starting and stopping them (wiring), or any behaviour.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+from pydantic import SecretStr
+from starlette.routing import Router
+
+from bot.connectors.connector import Kit
+from bot.connectors.reach import Reach
+from bot.doors import health, intake, openapi, runs, slack_app
+from bot.doors.answers import NotFound
+from bot.doors.senders import Senders
+from bot.doors.timer import Step, Timer
+from bot.doors.wake import Wakes, hear_with
+from bot.drafting.model import Endpoint, ModelClient
+from bot.flow import alert, expire, reconcile, recover, tally, withdraw
+from bot.flow.dispatch import Dispatcher, Outlet
+from bot.flow.draft import Drafter, Drafting
+from bot.flow.naming import Names
+from bot.flow.receive import Receiver
+from bot.flow.show import Shower, Showing
+from bot.policy.kinds import Policy
+from bot.policy.signatures import read_secret
+from bot.registry import Registry, build_registry
+from bot.settings import Settings
+from bot.slack.client import SlackClient
+from bot.slack.identity import Identity
+from bot.slack.pace import Pace
+from bot.slack.people import People
+from store import migrate
+from store.alerts import raise_alert
+from store.database import Database
+from store.wire import Wire
+
+POLL_SECONDS: Final = 5.0  # The net under a lost wake; idle, that is a handful of cheap questions.
+SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
+FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
+IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
+_AFTER_DRAFT: Final = ("draft", "show", "alert")
+_AFTER_EFFECT: Final = ("show", "draft", "alert")
+NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The clients of what is not ours, and what is built from them."""
+
+    slack: SlackClient
+    pace: Pace
+    people: People
+    identity: Identity
+    model: ModelClient
+    reach: Reach
+    registry: Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What works in one process."""
+
+    db: Database
+    outside: Outside
+    counts: tally.Tally
+    receiver: Receiver
+    drafter: Drafter
+    dispatcher: Dispatcher
+    doors: slack_app.SlackDoors
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What wiring starts, serves and stops: the parts, what HTTP reaches, and what wakes the steps."""
+
+    parts: Parts
+    app: Router
+    timer: Timer
+    wire: Wire
+
+
+def build_outside(settings: Settings) -> Outside:
+    """Build the clients. Raises ReachError and RegistryError."""
+    slack = SlackClient(_text(settings.slack_bot_token), base_url=settings.slack_api_url)
+    reach = Reach.parse(settings.effect_allowed_hosts)
+    signing = settings.effect_signing_secret
+    kit = Kit(
+        reach=reach,
+        signing_secret=read_secret(signing.get_secret_value()) if signing else None,
+        slack=slack,
+        mail_from=settings.mail_from,
+    )
+    base = {"base_url": settings.openai_base_url} if settings.openai_base_url else {}
+    endpoint = Endpoint(_text(settings.openai_api_key) or NO_KEY, settings.openai_model or NO_KEY, **base)
+    return Outside(
+        slack=slack,
+        pace=Pace(),
+        people=People(slack),
+        identity=Identity(slack),
+        model=ModelClient(endpoint),
+        reach=reach,
+        registry=build_registry(kit),
+    )
+
+
+class _Bell:
+    """Rings for steps before there are any: they wake each other, and the timer is made from them."""
+
+    wakes: Wakes | None = None
+
+    def ring(self, *names: str) -> None:
+        """Wake these steps, here and in other processes."""
+        if self.wakes is not None:
+            self.wakes.now(*names)
+
+
+def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -> Process:
+    """Join everything for one process on one database; `owner` is its name in every lease.
+
+    Raises:
+        ReachError, RegistryError: a setting or a connector does not fit.
+
+    """
+    bell = _Bell()
+    outside = build_outside(settings)
+    db = Database(dsn)
+    counts = tally.Tally(db)
+    parts = Parts(
+        db=db,
+        outside=outside,
+        counts=counts,
+        receiver=Receiver(db, counts, wake=bell.ring, release=version("stet")),
+        drafter=Drafter(
+            Drafting(
+                db,
+                owner,
+                policy,
+                outside.model,
+                outside.registry.gates,
+                finished=partial(bell.ring, *_AFTER_DRAFT),
+            )
+        ),
+        dispatcher=Dispatcher(
+            Outlet(
+                db,
+                owner,
+                outside.registry.connectors,
+                actions_enabled=settings.ai_actions_enabled,
+                ops_channel=settings.ops_channel,
+                settled=partial(bell.ring, *_AFTER_EFFECT),
+            )
+        ),
+        doors=slack_app.build_slack_doors(
+            slack_app.SlackDeps(
+                db=db,
+                slack=outside.slack,
+                people=outside.people,
+                policy=policy,
+                identity=outside.identity,
+                settings=settings,
+                effect_types=tuple(outside.registry.connectors),
+                wake=bell.ring,
+            )
+        ),
+    )
+    timer = Timer(_steps(settings, parts, owner), failed=partial(_report, db))
+    wire = Wire(dsn, owner, hear_with(timer))
+    bell.wakes = Wakes(timer, wire)
+    return Process(parts, _router(settings, policy, parts, timer), timer, wire)
+
+
+def _steps(settings: Settings, parts: Parts, owner: str) -> list[Step]:
+    db, outside, ops = parts.db, parts.outside, settings.ops_channel
+    shower = Shower(
+        Showing(
+            db=db,
+            owner=owner,
+            slack=outside.slack,
+            pace=outside.pace,
+            names=Names(outside.slack, outside.pace),
+            actions_enabled=settings.ai_actions_enabled,
+            language=settings.language,
+        )
+    )
+    telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language)
+    asking = reconcile.Reconciling(db, outside.registry.connectors, ops)
+    return [
+        Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
+        Step("draft", parts.drafter.run_once, POLL_SECONDS),
+        Step("show", shower.run_once, POLL_SECONDS),
+        Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),
+        Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
+        Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
+        Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
+        Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, ("show", "draft")),
+        Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
+        Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
+    ]
+
+
+def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> Router:
+    """Every address of this process; nothing is redirected, a slash too many is no address."""
+    senders = Senders(settings.intake_tokens, settings.intake_signing_secrets)
+    url = settings.public_url.rstrip("/")
+    watched = health.HealthDeps(
+        db=parts.db,
+        tally=parts.counts,
+        schema_number=len(migrate.migrations()),
+        slack_known=parts.outside.identity.known,
+        scheduler_beating=lambda: not timer.late(),
+        document=openapi.describe(public_url=url, release=version("stet")),
+    )
+    routes = [
+        *intake.routes(intake.IntakeDeps(parts.receiver, senders, policy, parts.outside.reach, url)),
+        *runs.routes(runs.RunsDeps(parts.db, senders, url)),
+        *health.routes(watched),
+        *parts.doors.routes,
+    ]
+    return Router(routes, redirect_slashes=False, default=NotFound())
+
+
+async def _report(db: Database, step: str, fault: str) -> None:
+    """Tell ops that a step fails, once a day and step and class of fault."""
+    async with db.connection() as conn:
+        key = f"step_failed:{step}:{fault}:{datetime.now(UTC):%Y-%m-%d}"
+        await raise_alert(conn, key=key, name="step_failed", facts={"step": step, "reason": fault})
+
+
+def _text(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""

@@ -1,0 +1,166 @@
+"""Runs one process: starts what was built from the settings, serves it, and stops it in order.
+
+Not here: building the parts (assembly) or any behaviour.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+from pydantic import SecretStr
+
+from bot.assembly import Process, build_process
+from bot.connectors.reach import ReachError
+from bot.logs import set_up_logs
+from bot.policy.kinds import Policy, load_policy
+from bot.registry import RegistryError, find_connectors
+from bot.settings import Settings
+from store import migrate
+from store.reached import database_of
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_SECONDS: Final = 3  # Events and clicks in hand are answered within it; a click takes 2.5 s at most.
+BACKLOG: Final = 2048  # n8n opens a connection an event; a burst waits here while one batch is stored.
+
+
+class CannotStart(Exception):
+    """A setting is well formed and does not work; the sentence names it and the mend."""
+
+
+async def serve(settings: Settings, *, ready: Callable[[int], None] = lambda _port: None) -> None:
+    """Run one process until SIGTERM or SIGINT; `ready` hears the port once it answers.
+
+    Raises:
+        CannotStart: the policy file or the Slack token does not work.
+        PolicyError: what is wrong in the policy file, all of it.
+        StetError: the database cannot be reached, or its schema is not ours.
+
+    """
+    set_up_logs(level=settings.log_level, form=settings.log_format, secrets=list(_secrets(settings)))
+    policy = _read_policy(settings)
+    with database_of(settings.database_url, settings.data_dir) as dsn:
+        if settings.database_url is None:
+            await asyncio.to_thread(migrate.migrate, dsn)
+        await asyncio.to_thread(migrate.check, dsn)
+        try:
+            process = build_process(settings, policy, dsn=dsn, owner=_owner())
+        except (ReachError, RegistryError) as fault:
+            raise CannotStart(f"EFFECT_ALLOWED_HOSTS: {fault}") from fault
+        await _run(process, settings, ready)
+
+
+async def _run(process: Process, settings: Settings, ready: Callable[[int], None]) -> None:
+    parts = process.parts
+    await parts.db.open()
+    await parts.outside.slack.open()
+    try:
+        hopeless = await parts.outside.identity.ask()
+        if hopeless is not None:
+            raise CannotStart(f"SLACK_BOT_TOKEN is refused by Slack ({hopeless}): copy the bot token again")
+        process.wire.start()
+        process.timer.start()
+        with _listening(settings) as listener:
+            ready(listener.getsockname()[1])
+            await _serve_http(process, listener)
+    finally:
+        await _stop(process)
+
+
+async def _serve_http(process: Process, listener: socket.socket) -> None:
+    """Serve until a signal; then answer what is in hand."""
+    server = uvicorn.Server(
+        uvicorn.Config(
+            process.app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+    )
+    log.info("serving", extra={"port": listener.getsockname()[1]})
+    with _heeding_signals(server):
+        await server._serve(sockets=[listener])  # noqa: SLF001 - serve() would take the signals for itself
+    log.info("stopping")
+
+
+@contextmanager
+def _heeding_signals(server: uvicorn.Server) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def leave() -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+async def _stop(process: Process) -> None:
+    """Stop in order: nothing new begins, model calls are given back, sends have their grace."""
+    parts = process.parts
+    await process.timer.stop()
+    await asyncio.gather(
+        parts.doors.settle(),
+        parts.receiver.close(),
+        parts.drafter.stop(),
+        parts.dispatcher.stop(),
+        return_exceptions=True,
+    )
+    await asyncio.gather(parts.counts.flush(), process.wire.stop(), return_exceptions=True)
+    await asyncio.gather(
+        parts.outside.model.aclose(), parts.outside.slack.close(), parts.db.close(), return_exceptions=True
+    )
+
+
+@contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    """Bind the address before anything else is promised. Raises OSError if it is taken."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # With the protocol named, asyncio sets TCP_NODELAY on what it accepts.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as fault:
+            raise CannotStart(
+                f"HOST, PORT: {settings.host}:{settings.port} cannot be had ({fault.strerror})"
+            ) from fault
+        listener.listen(BACKLOG)
+        listener.setblocking(False)  # noqa: FBT003 - the standard library has no keyword for it
+        yield listener
+
+
+def _read_policy(settings: Settings) -> Policy:
+    try:
+        text = settings.policy_file.read_text(encoding="utf-8")
+    except OSError as fault:
+        raise CannotStart(f"POLICY_FILE: {settings.policy_file} cannot be read ({fault.strerror})") from fault
+    return load_policy(text, effect_types=frozenset(find_connectors()))
+
+
+def _owner() -> str:
+    """Name this process for its leases; fresh at every start, so that orphans are never its own."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def _secrets(settings: Settings) -> Iterator[str]:
+    """Every secret value, for the logs to remove."""
+    for _, value in settings:
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+    for named in (*settings.intake_tokens, *settings.intake_signing_secrets):
+        yield named.secret.decode("utf-8", "replace")
