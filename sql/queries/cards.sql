@@ -10,3 +10,88 @@ UPDATE cards
 INSERT INTO cards (card_id, draft_id, effect_id, channel)
 VALUES (%(card_id)s, %(draft_id)s, %(effect_id)s, %(channel)s)
 ON CONFLICT DO NOTHING;
+
+-- name: claim_cards
+-- Take cards that are behind and due, the longest due first; those that another worker holds are passed over. A held
+-- card is due again when its lease ends, so that one index finds new work, retries and orphans.
+-- zero rows: nothing: every card shows the truth, waits for its time or is held
+UPDATE cards AS c
+   SET lease_owner = %(owner)s, lease_expires_at = clock_timestamp() + %(lease_seconds)s * interval '1 second',
+       next_attempt_at = clock_timestamp() + %(lease_seconds)s * interval '1 second', updated_at = now()
+ WHERE c.card_id = ANY(ARRAY(
+       SELECT due.card_id FROM cards AS due
+        WHERE due.wanted_version > due.shown_version AND due.next_attempt_at <= now()
+          AND (due.lease_expires_at IS NULL OR due.lease_expires_at <= now())
+        ORDER BY due.next_attempt_at LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+RETURNING c.card_id, c.draft_id, c.effect_id;
+
+-- name: begin_showing
+-- Right before the call: hold the card for as long as a call takes, and name a post, so that one whose answer is lost
+-- can be found again.
+-- zero rows: the card is another worker's by now, or a click has told where its message is
+UPDATE cards
+   SET lease_expires_at = clock_timestamp() + %(lease_seconds)s * interval '1 second',
+       next_attempt_at = greatest(next_attempt_at, clock_timestamp() + %(lease_seconds)s * interval '1 second'),
+       post_id = CASE WHEN ts IS NULL THEN %(post_id)s::uuid ELSE post_id END,
+       post_started_at = CASE WHEN ts IS NULL THEN clock_timestamp() ELSE post_started_at END, updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND lease_expires_at > clock_timestamp()
+   AND ts IS NOT DISTINCT FROM %(ts)s::text;
+
+-- name: keep_found_message
+-- A post whose answer was lost is there after all. A ts that a click has told before stays.
+-- zero rows: the card is another worker's by now
+UPDATE cards
+   SET ts = coalesce(ts, %(ts)s), post_id = NULL, post_started_at = NULL, updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND lease_expires_at > clock_timestamp();
+
+-- name: note_revision
+-- Take the one line in the thread that this revision gets, before it is posted: a lost line is not repeated.
+-- zero rows: that revision has its line, or the card is another worker's by now
+UPDATE cards
+   SET noted_revision = %(revision)s, updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND lease_expires_at > clock_timestamp()
+   AND noted_revision < %(revision)s;
+
+-- name: record_shown
+-- Slack shows it: what, which version, where. The lease may have run out meanwhile, what Slack said is true all the
+-- same; whoever took the card over has another owner.
+-- zero rows: another worker has taken the card over; it finds the message itself
+UPDATE cards
+   SET ts = coalesce(ts, %(ts)s), shown_version = greatest(shown_version, %(shown_version)s),
+       shown_hash = %(shown_hash)s, noted_revision = greatest(noted_revision, %(noted_revision)s),
+       post_id = NULL, post_started_at = NULL, attempts = 0, problem = NULL, lease_owner = NULL, lease_expires_at = NULL,
+       next_attempt_at = clock_timestamp() + %(wait_seconds)s * interval '1 second', updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s;
+
+-- name: drop_post
+-- The post is proven not to have happened: there is nothing to look for.
+-- zero rows: the card is another worker's by now
+UPDATE cards
+   SET post_id = NULL, post_started_at = NULL, updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND post_id = %(post_id)s;
+
+-- name: forget_message
+-- The message is gone from Slack: the card is posted anew, at once.
+-- zero rows: the card is another worker's by now
+UPDATE cards
+   SET ts = NULL, post_id = NULL, post_started_at = NULL, lease_owner = NULL, lease_expires_at = NULL,
+       next_attempt_at = now(), updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND ts = %(ts)s;
+
+-- name: postpone_card
+-- Give the card back until later; a try that failed counts, waiting for our turn does not.
+-- zero rows: the card is another worker's by now
+UPDATE cards
+   SET lease_owner = NULL, lease_expires_at = NULL,
+       next_attempt_at = clock_timestamp() + %(wait_seconds)s * interval '1 second',
+       attempts = least(attempts + %(counted)s, 1000), updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s;
+
+-- name: keep_problem
+-- Slack refuses the card: say why, and give it back until later.
+-- zero rows: the card is another worker's by now
+UPDATE cards
+   SET problem = %(problem)s, lease_owner = NULL, lease_expires_at = NULL,
+       next_attempt_at = clock_timestamp() + %(wait_seconds)s * interval '1 second',
+       attempts = least(attempts + 1, 1000), updated_at = now()
+ WHERE card_id = %(card_id)s AND lease_owner = %(owner)s;

@@ -1,4 +1,4 @@
-"""A policy, gates and a pretend model for the steps.
+"""A policy, gates, a pretend model and a pretend Slack for the steps.
 
 Not here: rows (tests/makers) or the database (tests/conftest).
 """
@@ -9,11 +9,17 @@ import pytest
 
 from bot.demo.model import ModelServer, serve_model
 from bot.demo.model_script import Script
+from bot.demo.slack_server import SlackStandIn
 from bot.drafting.model import Endpoint, ModelClient, Pace
 from bot.flow.draft import Drafter, Drafting
+from bot.flow.naming import Names
+from bot.flow.show import Shower, Showing
 from bot.gates import approve_first
 from bot.policy.kinds import Policy, load_policy
+from bot.slack import pace as slack_pace
+from bot.slack.client import SlackClient
 from store.database import Database
+from tests.flow.screens import QUICK, NewShower
 
 POLICY = """
 [kinds.customer_email]
@@ -79,3 +85,28 @@ async def drafter_on(
             return Drafter(Drafting(db, owner, policy, model, gates))
 
         yield make
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackStandIn]:
+    async with SlackStandIn(rate_factor=None) as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+async def slack_client(slack: SlackStandIn) -> AsyncIterator[SlackClient]:
+    client = SlackClient(slack.state.workspace.token, base_url=slack.api_url, deadline_seconds=30)
+    await client.open()
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def shower(db: Database, slack_client: SlackClient) -> NewShower:
+    """Make showers on the database; each counts as a process of its own."""
+
+    def make(owner: str = "one", *, pace: slack_pace.Pace | None = None, enabled: bool = True) -> Shower:
+        own = pace or slack_pace.Pace(QUICK)
+        return Shower(Showing(db, owner, slack_client, own, Names(slack_client, own), enabled))
+
+    return make

@@ -1,0 +1,95 @@
+"""Draws one card whole, with a fresh token for each button it has.
+
+Ground of show. Not here: what is true (picture), what it looks like (bot/cards), or posting it (posting).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bot.cards import review, unknown
+from bot.cards.blocks import Block, actions, button, outside, phrase, rich, section, shown_hash
+from bot.cards.draft import title_of
+from bot.cards.facts import block_id
+from bot.cards.status import state_title
+from bot.cards.views import Buttons, Pending, ReviewView
+from bot.cards.words import say
+from bot.contracts.click import READ_ACTION, ButtonValue, Decision, Surface, encode_value
+from bot.flow.picture import Scene, review_view, unknown_view
+from bot.policy.tokens import hash_token, mint_token
+from store.showing import DraftCard, EffectCard
+from store.tokens import TokenRow
+
+READ: Final = "read"  # What a token allows that opens the whole draft and decides nothing.
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A card ready for Slack. The blocks hold the tokens, the rows only their hashes."""
+
+    text: str
+    blocks: list[Block] = field(repr=False)
+    shown_hash: str
+    tokens: tuple[TokenRow, ...] = ()
+
+
+def draw(card: DraftCard | EffectCard, scene: Scene, *, plain: bool = False) -> Drawing:
+    """Draw the card. `plain`: Slack refused the whole one, so only its headline, and never Approve."""
+    if isinstance(card, DraftCard):
+        return _draw_draft(card, scene, plain=plain)
+    return _draw_effect(card, scene, plain=plain)
+
+
+def _draw_draft(card: DraftCard, scene: Scene, *, plain: bool) -> Drawing:
+    view = review_view(card, scene)
+    whole = not plain and review.fits(view)
+    tokens = {decision: mint_token() for decision in _buttons(card, view, whole=whole)}
+    values = {name: encode_value(ButtonValue(token, card.revision)) for name, token in tokens.items()}
+    view = replace(view, buttons=Buttons(**values))
+    blocks = _plain(view) if plain else review.render(view)
+    shown = shown_hash(blocks)
+    rows = tuple(_row(card, decision, token, shown) for decision, token in tokens.items())
+    return Drawing(review.fallback(view), blocks, shown, rows)
+
+
+def _buttons(card: DraftCard, view: ReviewView, *, whole: bool) -> list[str]:
+    """Which buttons the card has. Approve only beside all there is to read (SPEC section 9)."""
+    if card.newest_approval_id is None or card.body is None:
+        return []
+    found = [] if whole else [READ]
+    if isinstance(view.state, Pending) and not card.is_expired:
+        found += [str(Decision.APPROVE), str(Decision.REJECT)] if whole else [str(Decision.REJECT)]
+    return found
+
+
+def _row(card: DraftCard, decision: str, token: str, shown: str) -> TokenRow:
+    asked = card.approval_id or card.newest_approval_id
+    if asked is None:
+        raise AssertionError("unreachable: no button is drawn without a question")
+    return TokenRow(
+        token_hash=hash_token(token),
+        approval_id=asked,
+        revision=card.revision,
+        decision=decision,
+        surface=Surface.MESSAGE,
+        shown_hash=shown,
+        expires_at=None if decision == READ else card.expires_at,
+        card_id=card.card_id,
+    )
+
+
+def _plain(view: ReviewView) -> list[Block]:
+    headline = section(
+        [
+            *phrase(view.language, state_title(view.state)),
+            outside(f" {title_of(view.kind)} · {view.entity}", limit=200),
+        ]
+    )
+    read = view.buttons.read
+    buttons = [button(READ_ACTION, say(view.language, "button.read"), read)] if read else []
+    return [rich(block_id(view, "plain"), headline), *actions(block_id(view, "actions"), buttons)]
+
+
+def _draw_effect(card: EffectCard, scene: Scene, *, plain: bool) -> Drawing:
+    view = unknown_view(card, scene)
+    blocks = unknown.render(replace(view, sent=()) if plain else view)
+    return Drawing(unknown.fallback(view), blocks, shown_hash(blocks))

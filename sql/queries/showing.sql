@@ -1,0 +1,97 @@
+-- name: read_draft_cards
+-- All that the cards of these drafts show, as one moment's truth, with the wanted version that this truth answers.
+SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id, c.attempts, c.problem, c.post_started_at,
+       coalesce(extract(epoch FROM clock_timestamp() - c.post_started_at), 0)::double precision AS post_age_seconds,
+       d.draft_id, d.kind, d.entity, d.status, d.revision, d.notice, d.opened_at, d.expires_at, d.decided_at,
+       d.approval_id, asked.approval_id AS newest_approval_id,
+       h.source_version > d.known_version AS is_blocked,
+       d.expires_at <= clock_timestamp() AS is_expired,
+       s.body AS snapshot,
+       r.idempotency_key, r.state AS run_state, r.finished_at, i.record_url, i.requested_by, i.reason AS run_reason,
+       i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient,
+       rev.body, rev.author, rev.model, rev.prompt_version, rev.warnings,
+       before.revision AS before_revision, before.body AS before_body,
+       coalesce((SELECT seen.duplicates FROM seen_events AS seen WHERE seen.idempotency_key = r.idempotency_key), 0) AS repeats,
+       coalesce((SELECT array_agg(v.subject ORDER BY v.voted_at) FROM votes AS v
+                  WHERE v.approval_id = d.approval_id AND v.decision = 'approve'), '{}') AS voters,
+       decided.decision, decided.approver_subject AS decided_by, decided.consumed_at, decided.reason AS decision_reason,
+       coalesce((SELECT array_agg(v.subject ORDER BY v.voted_at) FROM votes AS v
+                  WHERE v.approval_id = decided.approval_id AND v.decision = 'approve'), '{}') AS approvers,
+       redraft.requested_by AS redraft_by, redraft.wish AS redraft_wish,
+       earlier.approver_subject AS earlier_by, earlier.consumed_at AS earlier_at, earlier.reason AS earlier_reason,
+       replaced.idempotency_key AS replaced_key,
+       coalesce((SELECT array_agg(coalesce(e.provider_id, e.effect_id::text) ORDER BY e.effect_id) FROM effect_outbox AS e
+                  WHERE e.idempotency_key = replaced.idempotency_key AND e.state <> 'cancelled' AND e.state = 'completed'
+                    AND e.effect_type <> 'resume'), '{}') AS replaced_sent,
+       coalesce((SELECT jsonb_agg(jsonb_build_object(
+                    'effect_id', e.effect_id, 'effect_type', e.effect_type, 'state', e.state, 'attempts', e.attempts,
+                    'reason', e.reason, 'provider_id', e.provider_id, 'started_at', e.started_at,
+                    'ambiguous_at', e.ambiguous_at, 'not_before', e.not_before, 'next_attempt_at', e.next_attempt_at,
+                    'updated_at', e.updated_at) ORDER BY e.effect_id)
+                   FROM effect_outbox AS e
+                  WHERE e.idempotency_key = r.idempotency_key AND e.state <> 'cancelled' AND e.draft_id = d.draft_id
+                    AND e.effect_type <> 'resume'), '[]') AS effects,
+       coalesce((SELECT jsonb_object_agg(k.scope, k.open) FROM kill_switch AS k), '{}') AS switch_rows,
+       said.actor AS settled_by, stopped.actor AS cancelled_by, stopped.at AS cancelled_at
+  FROM cards AS c
+  JOIN drafts AS d ON d.draft_id = c.draft_id
+  JOIN draft_heads AS h ON h.draft_key = d.draft_key
+  JOIN policy_snapshots AS s ON s.snapshot_hash = d.snapshot_hash
+  JOIN workflow_runs AS r ON r.run_id = d.run_id
+  JOIN run_inputs AS i ON i.run_id = d.run_id
+  JOIN revisions AS rev ON rev.draft_id = d.draft_id AND rev.revision = d.revision
+  LEFT JOIN revisions AS before ON before.draft_id = d.draft_id AND before.revision = d.revision - 1
+  LEFT JOIN workflow_runs AS replaced ON replaced.run_id = r.replaces
+  LEFT JOIN redrafts AS redraft ON redraft.draft_id = d.draft_id AND redraft.closed_at IS NULL
+  LEFT JOIN LATERAL (
+       SELECT a.approval_id FROM approvals AS a WHERE a.draft_id = d.draft_id ORDER BY a.opened_at DESC LIMIT 1) AS asked ON true
+  LEFT JOIN LATERAL (
+       SELECT a.* FROM approvals AS a WHERE a.draft_id = d.draft_id AND a.consumed_at IS NOT NULL
+        ORDER BY a.consumed_at DESC LIMIT 1) AS decided ON true
+  LEFT JOIN LATERAL (
+       SELECT a.approver_subject, a.consumed_at, a.reason FROM approvals AS a
+        WHERE a.draft_id = d.earlier_id AND a.decision = 'reject' ORDER BY a.consumed_at DESC LIMIT 1) AS earlier ON true
+  LEFT JOIN LATERAL (
+       SELECT l.actor FROM audit_log AS l
+        WHERE d.status IN ('sent', 'failed') AND l.chain = r.idempotency_key AND starts_with(l.action, 'effect_')
+        ORDER BY l.seq DESC LIMIT 1) AS said ON true
+  LEFT JOIN LATERAL (
+       SELECT l.actor, l.at FROM audit_log AS l
+        WHERE d.status = 'cancelled' AND l.chain = r.idempotency_key AND l.action = 'cancelled'
+        ORDER BY l.seq DESC LIMIT 1) AS stopped ON true
+ WHERE c.draft_id = ANY(%(draft_ids)s::uuid[]);
+
+-- name: read_effect_cards
+-- All that the cards of these unknown effects show, settled or not, as one moment's truth.
+SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id, c.attempts, c.problem, c.post_started_at,
+       coalesce(extract(epoch FROM clock_timestamp() - c.post_started_at), 0)::double precision AS post_age_seconds,
+       e.effect_id, e.version, e.idempotency_key, e.kind, e.effect_type, e.target, e.state, e.provider_id,
+       CASE e.state WHEN 'unknown' THEN e.reason ELSE died.detail::jsonb ->> 'reason' END AS reason,
+       CASE e.state WHEN 'unknown' THEN e.attempts ELSE (died.detail::jsonb ->> 'attempts')::integer END AS tries,
+       e.updated_at, e.next_attempt_at, coalesce(e.ambiguous_at, e.updated_at) AS dead_at,
+       d.entity, p.revision, p.recipient, rev.body,
+       h.source_version > e.known_version AS newer_waits,
+       s.effect ->> 'lookup' AS lookup,
+       coalesce(look.asked, 0) AS asked, look.last_answer, look.last_at,
+       said.actor AS settled_by, said.detail::jsonb ->> 'choice' AS choice
+  FROM cards AS c
+  JOIN effect_outbox AS e ON e.effect_id = c.effect_id
+  JOIN effect_payloads AS p ON p.effect_id = e.effect_id
+  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
+  JOIN drafts AS d ON d.draft_id = e.draft_id
+  JOIN draft_heads AS h ON h.draft_key = e.draft_key
+  LEFT JOIN revisions AS rev ON rev.draft_id = e.draft_id AND rev.revision = p.revision
+  LEFT JOIN effect_look_ups AS look ON look.effect_id = e.effect_id
+  LEFT JOIN LATERAL (
+       SELECT l.seq, t.detail FROM audit_log AS l
+         LEFT JOIN audit_details AS t ON t.chain = l.chain AND t.seq = l.seq
+        WHERE l.chain = e.idempotency_key AND l.action = 'effect_unknown'
+          AND coalesce(t.detail::jsonb ->> 'effect_id', e.effect_id::text) = e.effect_id::text
+        ORDER BY l.seq DESC LIMIT 1) AS died ON true
+  LEFT JOIN LATERAL (
+       SELECT l.actor, t.detail FROM audit_log AS l
+         LEFT JOIN audit_details AS t ON t.chain = l.chain AND t.seq = l.seq
+        WHERE l.chain = e.idempotency_key AND l.action = 'effect_resolved' AND l.seq > coalesce(died.seq, 0)
+          AND coalesce(t.detail::jsonb ->> 'effect_id', e.effect_id::text) = e.effect_id::text
+        ORDER BY l.seq DESC LIMIT 1) AS said ON true
+ WHERE c.effect_id = ANY(%(effect_ids)s::uuid[]);

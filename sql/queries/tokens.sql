@@ -1,0 +1,15 @@
+-- name: insert_tokens
+-- Store the hashes of tokens that are about to be shown, each with its surface, its end and what stands beside it.
+INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash, expires_at)
+SELECT token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash,
+       coalesce(expires_at, clock_timestamp() + %(keep_seconds)s * interval '1 second')
+  FROM json_to_recordset(%(tokens)s::json) AS given (token_hash text, approval_id uuid, revision integer, decision text,
+       surface text, card_id uuid, holder text, shown_hash text, expires_at timestamptz);
+
+-- name: drop_ended_tokens
+-- Remove a draft's tokens whose question ended so long ago that nobody needs to be told what became of it.
+-- zero rows: nothing: none is so old
+DELETE FROM approval_tokens AS t
+ USING approvals AS a
+ WHERE a.draft_id = %(draft_id)s AND a.ended_at < now() - %(keep_seconds)s * interval '1 second'
+   AND t.approval_id = a.approval_id AND t.expires_at < now();
