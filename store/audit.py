@@ -35,6 +35,11 @@ class Entry:
     detail: Mapping[str, Any]
 
 
+def seal(detail: Mapping[str, Any]) -> tuple[str, str]:
+    """Write a line's detail as it is stored, with a fresh salt in hex before it."""
+    return os.urandom(_SALT_BYTES).hex(), orjson.dumps(detail, option=orjson.OPT_SORT_KEYS).decode()
+
+
 async def append(conn: Connection, entries: Sequence[Entry]) -> None:
     """Append lines in the caller's transaction, which holds the lock that serialises each chain.
 
@@ -60,10 +65,11 @@ async def _append_each_once(conn: Connection, entries: Sequence[Entry]) -> None:
             "chain": entry.chain,
             "actor": entry.actor,
             "action": entry.action,
-            "salt": os.urandom(_SALT_BYTES).hex(),
-            "detail": orjson.dumps(entry.detail, option=orjson.OPT_SORT_KEYS).decode(),
+            "salt": salt,
+            "detail": detail,
         }
         for entry in entries
+        for salt, detail in (seal(entry.detail),)
     ]
     await _APPEND.run(conn, {"lines": orjson.dumps(lines).decode()})
 

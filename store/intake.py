@@ -6,14 +6,13 @@ Not here: in which order this happens and what the sender is told (bot/flow/rece
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 import orjson
 import psycopg
 
-from store.errors import LostRace, Unstorable
+from store.errors import Unstorable
 from store.ids import new_id
 from store.queries import Connection, query
 from store.rows import Row
@@ -21,7 +20,6 @@ from store.states import RunState
 
 _FIND = query("find_runs")
 _INSERT = query("insert_runs")
-_TAKE_HEAD = query("take_head")
 _RETIRE = query("retire_stale_runs")
 _OVERTAKE = query("overtake")
 _CLOSE_REDRAFTS = query("close_overtaken_redrafts")
@@ -35,9 +33,12 @@ _ADD_COUNTS = query("add_event_counts")
 _ADD_REPEATS = query("add_repeats")
 
 
-@dataclass(frozen=True, slots=True)
-class NewRun:
-    """One arrival as it will be stored; the names are the columns'."""
+class NewRun(TypedDict):
+    """One arrival as it will be stored; the names are the columns'.
+
+    `salt` and `detail` are the first line of its record (store/audit.seal); `takes_from` is the final run
+    whose place a correction of equal version may take.
+    """
 
     run_id: UUID
     idempotency_key: str
@@ -48,18 +49,21 @@ class NewRun:
     draft_key: str
     source_version: int
     payload_hash: str
-    payload: Mapping[str, Any] = field(repr=False)
-    replaces: UUID | None = None
-    draft: Mapping[str, Any] | None = field(default=None, repr=False)
-    record_url: str | None = None
-    requested_by: str | None = None
-    reason: str | None = None
-    n8n_workflow: str | None = None
-    n8n_execution: str | None = None
-    workflow_version: str | None = None
-    waiter_id: UUID | None = None
-    resume_url: str | None = field(default=None, repr=False)
-    url_hash: str | None = None
+    replaces: UUID | None
+    takes_from: UUID | None
+    payload: Mapping[str, Any]
+    draft: Mapping[str, Any] | None
+    record_url: str | None
+    requested_by: str | None
+    reason: str | None
+    n8n_workflow: str | None
+    n8n_execution: str | None
+    workflow_version: str | None
+    waiter_id: UUID | None
+    resume_url: str | None
+    url_hash: str | None
+    salt: str
+    detail: str
 
 
 class KnownRun(Row):
@@ -76,10 +80,11 @@ class KnownRun(Row):
 
 
 class BornRun(Row):
-    """A run that this call stored, and whether it holds the newest version of its draft_key."""
+    """A run that this call stored; whether it is the newest, and whether something older came."""
 
     run_id: UUID
     is_newest: bool
+    is_later: bool
 
 
 class Overtaken(Row):
@@ -130,23 +135,6 @@ async def insert_runs(conn: Connection, runs: Sequence[NewRun]) -> dict[UUID, Bo
     arrivals = orjson.dumps(runs).decode()
     rows = await _INSERT.rows(conn, {"arrivals": arrivals}, BornRun)
     return {row.run_id: row for row in rows}
-
-
-async def take_head(conn: Connection, *, run: NewRun, replaced: UUID) -> bool:
-    """Make a correction of equal version the newest, if the run it replaces holds the newest; else False."""
-    try:
-        await _TAKE_HEAD.run(
-            conn,
-            {
-                "run_id": run.run_id,
-                "draft_key": run.draft_key,
-                "replaced": replaced,
-                "source_version": run.source_version,
-            },
-        )
-    except LostRace:
-        return False
-    return True
 
 
 async def retire_stale_runs(conn: Connection, run_ids: Sequence[UUID]) -> None:

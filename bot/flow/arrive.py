@@ -4,8 +4,9 @@ Not here: grouping arrivals and answering for keys that are known already (recei
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from bot.contracts.event import Event, Origin
 from bot.contracts.fields import FieldError
@@ -15,7 +16,7 @@ from store import audit, intake
 from store.cards import want_cards
 from store.heads import Reopening, lock_heads, reopen_drafts
 from store.ids import new_id
-from store.intake import BornRun, NewRun, Overtaken
+from store.intake import BornRun, NewRun, Overtaken, ReplacedRun
 from store.queries import Connection
 from store.states import FINAL_RUNS, DraftStatus
 
@@ -25,14 +26,24 @@ _OTHER_ENTITY = FieldError("replaces", "names a run of another entity: a correct
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An event that passed every check of its kind, ready to be stored.
+    """An event that passed every check of its kind, named and ready to be stored.
 
-    `replaced_key` is the key of the run that it corrects; `recorded` what its kind lets into the record.
+    `recorded` is what its kind lets into the record.
     """
 
-    run: NewRun
-    replaced_key: str | None = None
+    event: Event
+    origin: Origin
+    run_id: UUID
+    key: str
+    draft_key: str
+    payload_hash: str
     recorded: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def replaced_key(self) -> str | None:
+        """The key of the run that it corrects."""
+        event = self.event
+        return None if event.replaces is None else f"{event.source}:{event.kind}:{event.replaces}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,40 +75,23 @@ class Unsettled:
 
 def make_arrival(event: Event, origin: Origin, recorded: Mapping[str, Any] | None = None) -> Arrival:
     """Name the event's run, draft and content."""
-    url = event.resume_url
-    run = NewRun(
-        run_id=new_id(),
-        idempotency_key=idempotency_key(event),
-        source=event.source,
-        kind=event.kind,
-        event_key=event.event_key,
-        entity=event.entity,
-        draft_key=draft_key(event.entity, event.kind),
-        source_version=event.source_version,
-        payload_hash=payload_hash(event),
-        payload=event.payload,
-        draft=event.draft,
-        record_url=event.record_url,
-        requested_by=event.requested_by,
-        reason=event.reason,
-        n8n_workflow=origin.workflow,
-        n8n_execution=origin.execution,
-        workflow_version=origin.workflow_version,
-        waiter_id=None if url is None else new_id(),
-        resume_url=url,
-        url_hash=None if url is None else intake.url_hash(url),
+    return Arrival(
+        event,
+        origin,
+        new_id(),
+        idempotency_key(event),
+        draft_key(event.entity, event.kind),
+        payload_hash(event),
+        recorded or {},
     )
-    old = event.replaces
-    replaced = None if old is None else f"{event.source}:{event.kind}:{old}"
-    return Arrival(run, replaced, recorded or {})
 
 
 async def store_arrivals(conn: Connection, arrivals: Sequence[Arrival], release: str) -> list[Stored | Known]:
     """Store arrivals of which no two share a key or a draft_key, none of them a correction."""
-    born = await intake.insert_runs(conn, [arrival.run for arrival in arrivals])
-    blocked = await _settle(conn, arrivals, born, release)
+    born = await intake.insert_runs(conn, [_row(arrival, release) for arrival in arrivals])
+    overtaken = await _follow(conn, arrivals, born)
     reach("receive.before_commit")
-    return [_answer(arrival, born, blocked) for arrival in arrivals]
+    return [_answer(arrival, born, overtaken) for arrival in arrivals]
 
 
 async def store_correction(
@@ -107,58 +101,93 @@ async def store_correction(
 
     An equal version is taken if the replaced run is final and holds the newest.
     """
-    run, key = arrival.run, arrival.replaced_key or ""
-    await lock_heads(conn, [run.draft_key])
+    key = arrival.replaced_key or ""
+    await lock_heads(conn, [arrival.draft_key])
     replaced = await intake.find_replaced(conn, key)
     if replaced is None:
         return Unfit((_NO_SUCH_RUN,))
-    if replaced.entity != run.entity:
+    if replaced.entity != arrival.event.entity:
         return Unfit((_OTHER_ENTITY,))
     if replaced.is_unsettled:
         return Unsettled(key)
-    run = replace(run, replaces=replaced.run_id)
-    born = await intake.insert_runs(conn, [run])
-    if _is_stale(born.get(run.run_id)) and replaced.state in FINAL_RUNS:
-        taken = await intake.take_head(conn, run=run, replaced=replaced.run_id)
-        born[run.run_id] = BornRun(run_id=run.run_id, is_newest=taken)
-    blocked = await _settle(conn, [replace(arrival, run=run)], born, release)
+    born = await intake.insert_runs(conn, [_row(arrival, release, replaced)])
+    overtaken = await _follow(conn, [arrival], born)
     reach("receive.before_commit")
-    return _answer(arrival, born, blocked)
+    return _answer(arrival, born, overtaken)
 
 
-def _answer(arrival: Arrival, born: Mapping[Any, BornRun], blocked: set[str]) -> Stored | Known:
-    row = born.get(arrival.run.run_id)
+def _row(arrival: Arrival, release: str, replaced: ReplacedRun | None = None) -> NewRun:
+    event, origin, url = arrival.event, arrival.origin, arrival.event.resume_url
+    salt, detail = audit.seal(_detail(arrival, release))
+    return {
+        "run_id": arrival.run_id,
+        "idempotency_key": arrival.key,
+        "source": event.source,
+        "kind": event.kind,
+        "event_key": event.event_key,
+        "entity": event.entity,
+        "draft_key": arrival.draft_key,
+        "source_version": event.source_version,
+        "payload_hash": arrival.payload_hash,
+        "replaces": replaced.run_id if replaced else None,
+        "takes_from": replaced.run_id if replaced and replaced.state in FINAL_RUNS else None,
+        "payload": event.payload,
+        "draft": event.draft,
+        "record_url": event.record_url,
+        "requested_by": event.requested_by,
+        "reason": event.reason,
+        "n8n_workflow": origin.workflow,
+        "n8n_execution": origin.execution,
+        "workflow_version": origin.workflow_version,
+        "waiter_id": None if url is None else new_id(),
+        "resume_url": url,
+        "url_hash": None if url is None else intake.url_hash(url),
+        "salt": salt,
+        "detail": detail,
+    }
+
+
+def _detail(arrival: Arrival, release: str) -> dict[str, Any]:
+    """What the first line of the record says; the entity may name a person, so it is not there."""
+    detail: dict[str, Any] = {
+        "run_id": arrival.run_id,
+        "draft_key": arrival.draft_key,
+        "source_version": str(arrival.event.source_version),
+        "payload_hash": arrival.payload_hash,
+        "release": release,
+    }
+    if arrival.recorded:
+        detail["fields"] = arrival.recorded
+    if arrival.replaced_key is not None:
+        detail["replaces"] = arrival.replaced_key
+    return detail
+
+
+def _answer(arrival: Arrival, born: Mapping[UUID, BornRun], overtaken: set[str]) -> Stored | Known:
+    row = born.get(arrival.run_id)
     if row is None:
         return Known()
-    return Stored(is_stale=not row.is_newest, blocked=arrival.run.draft_key in blocked)
+    return Stored(is_stale=not row.is_newest, blocked=arrival.draft_key in overtaken)
 
 
-def _is_stale(row: BornRun | None) -> bool:
-    return row is not None and not row.is_newest
-
-
-async def _settle(
-    conn: Connection, arrivals: Sequence[Arrival], born: Mapping[Any, BornRun], release: str
-) -> set[str]:
+async def _follow(conn: Connection, arrivals: Sequence[Arrival], born: Mapping[UUID, BornRun]) -> set[str]:
     """Do what follows from the insert; give the draft_keys where something older was ended or blocked."""
-    stored = [arrival for arrival in arrivals if arrival.run.run_id in born]
-    stale = [arrival.run.run_id for arrival in stored if _is_stale(born[arrival.run.run_id])]
-    newest = {a.run.draft_key: a.run for a in stored if not _is_stale(born[a.run.run_id])}
-    holders = {key: run.run_id for key, run in newest.items()}
+    stale = [run_id for run_id, row in born.items() if not row.is_newest]
     if stale:
         await intake.retire_stale_runs(conn, stale)
-    overtaken = await intake.overtake(conn, holders) if holders else []
-    lines = [_received(arrival, born[arrival.run.run_id], release) for arrival in stored]
-    if overtaken:
-        withdrawn = await _block(conn, [one for one in overtaken if one.draft_id is not None])
-        moved = [one for one in overtaken if one.draft_id is None or one.draft_id in withdrawn]
-        lines += [_moved(one, newest[one.draft_key]) for one in moved]
-    if lines:
-        await audit.append(conn, lines)
+    later = {
+        a.draft_key: a for a in arrivals if (row := born.get(a.run_id)) and row.is_newest and row.is_later
+    }
+    if not later:
+        return set()
+    overtaken = await intake.overtake(conn, {key: arrival.run_id for key, arrival in later.items()})
+    withdrawn = await _block(conn, [one for one in overtaken if one.draft_id is not None])
+    moved = [one for one in overtaken if one.draft_id is None or one.draft_id in withdrawn]
+    await audit.append(conn, [_moved(one, later[one.draft_key]) for one in moved])
     return {one.draft_key for one in overtaken}
 
 
-async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[Any]:
+async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:
     """Withdraw what was approved and not started, end redrafts, ask for cards; give the withdrawn drafts."""
     if not drafts:
         return set()
@@ -174,23 +203,6 @@ async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[Any]:
     return set(withdrawn)
 
 
-def _received(arrival: Arrival, row: BornRun, release: str) -> audit.Entry:
-    run = arrival.run
-    detail: dict[str, Any] = {
-        "run_id": run.run_id,
-        "draft_key": run.draft_key,
-        "source_version": str(run.source_version),
-        "payload_hash": run.payload_hash,
-        "release": release,
-    }
-    if arrival.recorded:
-        detail["fields"] = arrival.recorded
-    if arrival.replaced_key is not None:
-        detail["replaces"] = arrival.replaced_key
-    action = "received" if row.is_newest else "stale"
-    return audit.Entry(run.idempotency_key, f"source:{run.source}", action, detail)
-
-
-def _moved(one: Overtaken, by: NewRun) -> audit.Entry:
+def _moved(one: Overtaken, by: Arrival) -> audit.Entry:
     action = "superseded" if one.draft_id is None else "withdrawn"
-    return audit.Entry(one.idempotency_key, "system", action, {"by": by.idempotency_key})
+    return audit.Entry(one.idempotency_key, "system", action, {"by": by.key})

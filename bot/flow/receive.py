@@ -113,17 +113,17 @@ class Receiver:
     async def _look_up(self, batch: list[Arrival]) -> Sequence[KnownRun | None]:
         """Read what is known of each key, and note new waiters of what came again unchanged."""
         async with _in_time(), self._db.connection() as conn:
-            known = await intake.find_runs(conn, [arrival.run.idempotency_key for arrival in batch])
+            known = await intake.find_runs(conn, [arrival.key for arrival in batch])
             waiting = [
-                (found.run_id, arrival.run.resume_url)
+                (found.run_id, arrival.event.resume_url)
                 for arrival in batch
-                if arrival.run.resume_url is not None
-                and (found := known.get(arrival.run.idempotency_key)) is not None
-                and found.payload_hash == arrival.run.payload_hash
+                if arrival.event.resume_url is not None
+                and (found := known.get(arrival.key)) is not None
+                and found.payload_hash == arrival.payload_hash
             ]
             if waiting and await intake.add_waiters(conn, waiting):
                 self._wake("resume")
-        return [known.get(arrival.run.idempotency_key) for arrival in batch]
+        return [known.get(arrival.key) for arrival in batch]
 
     async def _enter(self, batch: list[Arrival]) -> list[Entered | Exception]:
         """Store a batch in order of arrival, in rounds of which no two share a key or a draft_key."""
@@ -170,10 +170,10 @@ class Receiver:
         """After a commit whose answer was lost: only what can be read was stored."""
         try:
             async with _in_time(), self._db.connection() as conn:
-                known = await intake.find_runs(conn, [arrival.run.idempotency_key for arrival in group])
+                known = await intake.find_runs(conn, [arrival.key for arrival in group])
         except DatabaseAway as away:
             return [away] * len(group)
-        return [_recognise(arrival, known.get(arrival.run.idempotency_key), fault) for arrival in group]
+        return [recognise(arrival, known.get(arrival.key), fault) for arrival in group]
 
     def _wake_for(self, batch: Sequence[Arrival], answers: Sequence[Entered | Exception]) -> None:
         stored = [(a, s) for a, s in zip(batch, answers, strict=True) if isinstance(s, Stored)]
@@ -181,28 +181,30 @@ class Receiver:
             self._wake("draft")
         if any(answer.blocked for _, answer in stored):
             self._wake("show")
-        if any(answer.blocked or (answer.is_stale and arrival.run.resume_url) for arrival, answer in stored):
+        if any(
+            answer.blocked or (answer.is_stale and arrival.event.resume_url) for arrival, answer in stored
+        ):
             self._wake("resume")
 
     def _answer_entered(self, arrival: Arrival, entered: Stored | Unfit | Unsettled | Unkeepable) -> Received:
         if not isinstance(entered, Stored):
             return entered
-        run = arrival.run
+        event = arrival.event
         if entered.is_stale:
-            self._tally.add(run.source, run.kind, "stale", repeated_key=run.idempotency_key)
+            self._tally.add(event.source, event.kind, "stale", repeated_key=arrival.key)
             over, word = RunState.SUPERSEDED, outcome_of(RunState.SUPERSEDED)
-            return Stale(Receipt(run.idempotency_key, run.run_id, over, run.draft_key, outcome=word))
-        self._tally.add(run.source, run.kind, "accepted")
-        return Accepted(Receipt(run.idempotency_key, run.run_id, RunState.RECEIVED, run.draft_key))
+            return Stale(Receipt(arrival.key, arrival.run_id, over, arrival.draft_key, outcome=word))
+        self._tally.add(event.source, event.kind, "accepted")
+        return Accepted(Receipt(arrival.key, arrival.run_id, RunState.RECEIVED, arrival.draft_key))
 
     async def _answer_known(self, arrival: Arrival, known: KnownRun) -> Received:
-        run = arrival.run
-        if known.payload_hash != run.payload_hash:
+        event = arrival.event
+        if known.payload_hash != arrival.payload_hash:
             await self._report_conflict(arrival, known)
-            self._tally.add(run.source, run.kind, "conflict", repeated_key=run.idempotency_key)
-            return Conflict(run.idempotency_key)
+            self._tally.add(event.source, event.kind, "conflict", repeated_key=arrival.key)
+            return Conflict(arrival.key)
         status = "stale" if known.was_stale else "duplicate"
-        self._tally.add(run.source, run.kind, status, repeated_key=run.idempotency_key)
+        self._tally.add(event.source, event.kind, status, repeated_key=arrival.key)
         receipt = Receipt(
             known.idempotency_key,
             known.run_id,
@@ -216,15 +218,14 @@ class Receiver:
 
     async def _report_conflict(self, arrival: Arrival, known: KnownRun) -> None:
         """Tell ops and the record, once a key and content."""
-        run = arrival.run
-        key, known_hash = run.idempotency_key, known.payload_hash
-        facts = {"key": key, "known_hash": known_hash, "payload_hash": run.payload_hash}
+        key, given = arrival.key, arrival.payload_hash
+        facts = {"key": key, "known_hash": known.payload_hash, "payload_hash": given}
         async with self._db.transaction() as conn:
-            alert_key = f"conflict:{key}:{run.payload_hash}"
+            alert_key = f"conflict:{key}:{given}"
             if not await raise_alert(conn, key=alert_key, name="payload_conflict", facts=facts):
                 return
             await intake.lock_run_of_key(conn, key)
-            await audit.append(conn, [audit.Entry(key, f"source:{run.source}", "conflict", facts)])
+            await audit.append(conn, [audit.Entry(key, f"source:{arrival.event.source}", "conflict", facts)])
         self._wake("alert")
 
 
@@ -233,7 +234,7 @@ def rounds(batch: Sequence[Arrival]) -> list[list[int]]:
     made: list[list[int]] = []
     used: dict[str, int] = {}
     for place, arrival in enumerate(batch):
-        names = (arrival.run.idempotency_key, arrival.run.draft_key)
+        names = (arrival.key, arrival.draft_key)
         number = max(used.get(name, 0) for name in names)
         if number == len(made):
             made.append([])
@@ -242,10 +243,13 @@ def rounds(batch: Sequence[Arrival]) -> list[list[int]]:
     return made
 
 
-def _recognise(arrival: Arrival, found: KnownRun | None, fault: CommitUnknown) -> Entered | Exception:
+def recognise(
+    arrival: Arrival, found: KnownRun | None, fault: CommitUnknown
+) -> Stored | Known | CommitUnknown:
+    """Say after a lost commit what a key's run is: our own, another delivery's, or not there."""
     if found is None:
         return fault
-    return Stored(is_stale=found.was_stale) if found.run_id == arrival.run.run_id else Known()
+    return Stored(is_stale=found.was_stale) if found.run_id == arrival.run_id else Known()
 
 
 @asynccontextmanager

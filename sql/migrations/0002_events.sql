@@ -75,11 +75,13 @@ CREATE TABLE draft_heads (
     draft_key      text PRIMARY KEY,
     source_version bigint NOT NULL,
     run_id         uuid NOT NULL,
-    draft_id       uuid
+    draft_id       uuid,
+    moves          integer NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE draft_heads IS
     'The newest version known of each draft_key, for ever: the version gate, and the first lock of every decision.';
 COMMENT ON COLUMN draft_heads.run_id IS 'The run that holds the newest version.';
+COMMENT ON COLUMN draft_heads.moves IS 'How often a newer version came; 0 says that nothing older can be open.';
 COMMENT ON COLUMN draft_heads.draft_id IS 'The newest draft of this key, open or not.';
 
 CREATE TABLE seen_events (

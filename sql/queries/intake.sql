@@ -13,16 +13,18 @@ SELECT r.idempotency_key, r.run_id, r.payload_hash, r.state, r.draft_key,
  WHERE r.idempotency_key = ANY(%(keys)s::text[]);
 
 -- name: insert_runs
--- Store arrivals, each key and each draft_key at most once a call: the insert decides races for a key, the head
--- decides old against new. Keys first, then heads, each in order, so that two of these never lock crosswise. A key
--- that is not returned is somebody else's; one that is not newest was stale.
+-- Store arrivals with the first line of their record, each key and each draft_key at most once a call: the insert
+-- decides races for a key, the head decides old against new. Keys first, then heads, each in order, so that two of
+-- these never lock crosswise. A key that is not returned is somebody else's; one that is not newest was stale; only
+-- where the head was there before can something older be open. A correction of equal version takes the head from the
+-- run named in takes_from, if that holds it.
 WITH given AS (
     SELECT *
       FROM json_to_recordset(%(arrivals)s::json) AS g (
            run_id uuid, idempotency_key text, source text, kind text, event_key text, entity text, draft_key text,
-           source_version bigint, payload_hash text, replaces uuid, payload jsonb, draft jsonb, record_url text,
-           requested_by text, reason text, n8n_workflow text, n8n_execution text, workflow_version text,
-           waiter_id uuid, resume_url text, url_hash text)
+           source_version bigint, payload_hash text, replaces uuid, takes_from uuid, payload jsonb, draft jsonb,
+           record_url text, requested_by text, reason text, n8n_workflow text, n8n_execution text, workflow_version text,
+           waiter_id uuid, resume_url text, url_hash text, salt text, detail text)
 ), born AS (
     INSERT INTO workflow_runs (run_id, idempotency_key, source, kind, event_key, entity, draft_key, source_version,
                                payload_hash, replaces, state)
@@ -45,17 +47,28 @@ WITH given AS (
 ), moved AS (
     INSERT INTO draft_heads (draft_key, source_version, run_id)
     SELECT draft_key, source_version, run_id FROM given JOIN born USING (run_id) ORDER BY draft_key
-    ON CONFLICT (draft_key) DO UPDATE SET source_version = excluded.source_version, run_id = excluded.run_id
+    ON CONFLICT (draft_key) DO UPDATE
+       SET source_version = excluded.source_version, run_id = excluded.run_id, moves = draft_heads.moves + 1
      WHERE draft_heads.source_version < excluded.source_version
-    RETURNING run_id
+        OR (draft_heads.source_version = excluded.source_version
+            AND draft_heads.run_id = (SELECT takes_from FROM given WHERE given.run_id = excluded.run_id))
+    RETURNING run_id, moves
+), lines AS (
+    SELECT given.idempotency_key AS chain, clock_timestamp() AS at, 'source:' || given.source AS actor,
+           CASE WHEN moved.run_id IS NULL THEN 'stale' ELSE 'received' END AS action,
+           decode(given.salt, 'hex') AS salt, given.detail,
+           sha256(decode(given.salt, 'hex') || convert_to(given.detail, 'UTF8')) AS detail_hash
+      FROM given JOIN born USING (run_id) LEFT JOIN moved USING (run_id)
+), recorded AS (
+    INSERT INTO audit_log (chain, seq, at, actor, action, detail_hash, hash)
+    SELECT chain, 1, at, actor, action, detail_hash,
+           audit_hash(decode(repeat('00', 32), 'hex'), chain, 1, at, actor, action, detail_hash)
+      FROM lines
+), detailed AS (
+    INSERT INTO audit_details (chain, seq, salt, detail) SELECT chain, 1, salt, detail FROM lines
 )
-SELECT born.run_id, moved.run_id IS NOT NULL AS is_newest FROM born LEFT JOIN moved USING (run_id);
-
--- name: take_head
--- Let a correction of equal version hold the newest in place of the final run it replaces; the head is locked.
--- zero rows: the replaced run does not hold the newest version
-UPDATE draft_heads SET run_id = %(run_id)s
- WHERE draft_key = %(draft_key)s AND run_id = %(replaced)s AND source_version = %(source_version)s;
+SELECT born.run_id, moved.run_id IS NOT NULL AS is_newest, coalesce(moved.moves, 0) > 0 AS is_later
+  FROM born LEFT JOIN moved USING (run_id);
 
 -- name: retire_stale_runs
 -- End runs that were not newer than the newest when they arrived: in the transaction of their birth, so that they

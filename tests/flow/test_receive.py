@@ -5,12 +5,13 @@ Not here: HTTP (tests/doors/test_intake) or several processes (tests/race/test_i
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from bot.flow.arrive import Arrival, Unfit, Unsettled
+from bot.flow.arrive import Arrival, Known, Stored, Unfit, Unsettled
 from bot.flow.receive import (
     Accepted,
     Conflict,
@@ -19,14 +20,17 @@ from bot.flow.receive import (
     Receiver,
     Stale,
     Unkeepable,
+    recognise,
     rounds,
 )
 from bot.flow.tally import Tally
-from store import audit, database
+from store import audit
 from store.database import Database
 from store.errors import CommitUnknown, DatabaseAway
-from store.queries import Connection
+from store.ids import new_id
+from store.intake import KnownRun
 from store.states import RunState
+from tests.faults import Proxy, proxied
 from tests.makers import change, make_draft, make_effect, make_run, rows
 from tests.upstream import arrival
 
@@ -339,44 +343,63 @@ async def test_correction_that_does_not_fit(receiver: Receiver, dsn: str) -> Non
     assert len(rows(dsn, "SELECT 1 AS one FROM workflow_runs")) == 2
 
 
-async def _lose_answer(conn: Connection, *, committed: bool) -> None:
-    await conn.execute("COMMIT" if committed else "ROLLBACK")
-    raise CommitUnknown("the connection broke while committing")
+@asynccontextmanager
+async def cut_off(dsn: str) -> AsyncIterator[tuple[Receiver, Proxy]]:
+    """A receiver whose line to the database can be cut."""
+    async with proxied(dsn) as (proxy, through):
+        db = Database(through)
+        await db.open()
+        receiver = Receiver(db, Tally(db), wake=lambda _step: None)
+        yield receiver, proxy
+        await receiver.close()
+        await db.close()
 
 
 # A commit whose answer was lost is read again by key: what is there was accepted.
-async def test_lost_commit_that_happened(
-    receiver: Receiver, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "_commit", lambda conn: _lose_answer(conn, committed=True))
-    answers = await together(receiver, arrival(8), arrival(7))
-    assert [type(one) for one in answers] == [Accepted, Stale]
-    monkeypatch.undo()
-    assert isinstance(await receiver.receive(arrival(8)), Duplicate)
+async def test_lost_commit_that_happened(dsn: str) -> None:
+    async with cut_off(dsn) as (receiver, proxy):
+        proxy.lose_reply_to(b"COMMIT")
+        answers = await together(receiver, arrival(8, entity="a"), arrival(7, entity="b"))
+        assert proxy.dropped.is_set()
+        assert [type(one) for one in answers] == [Accepted, Accepted]
+        assert isinstance(await receiver.receive(arrival(8, entity="a")), Duplicate)
     assert len(rows(dsn, "SELECT 1 AS one FROM workflow_runs")) == 2
 
 
+# A stale event whose commit's answer was lost is still told that it is stale.
+async def test_lost_commit_of_a_stale_event(dsn: str) -> None:
+    async with cut_off(dsn) as (receiver, proxy):
+        await receiver.receive(arrival(8))
+        proxy.lose_reply_to(b"COMMIT")
+        assert isinstance(await receiver.receive(arrival(7)), Stale)
+
+
 # What is not there after a lost commit is not known: the sender tries again, and then it goes in.
-async def test_lost_commit_that_did_not_happen(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_commit", lambda conn: _lose_answer(conn, committed=False))
-    with pytest.raises(DatabaseAway):
-        await receiver.receive(arrival())
-    monkeypatch.undo()
-    assert isinstance(await receiver.receive(arrival()), Accepted)
+async def test_lost_commit_that_did_not_happen(dsn: str) -> None:
+    async with cut_off(dsn) as (receiver, proxy):
+        proxy.lose(b"COMMIT")
+        with pytest.raises(DatabaseAway):
+            await receiver.receive(arrival())
+        assert isinstance(await receiver.receive(arrival()), Accepted)
 
 
 # What somebody else stored under the key meanwhile is not taken for our own.
-async def test_lost_commit_and_another_delivery(
-    receiver: Receiver, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def lose(conn: Connection) -> None:
-        await conn.execute("ROLLBACK")
-        await asyncio.to_thread(make_run, dsn, event_key="evt-7", entity="cust-77", version=7)
-        monkeypatch.undo()
-        raise CommitUnknown("the connection broke while committing")
-
-    monkeypatch.setattr(database, "_commit", lose)
-    assert isinstance(await receiver.receive(arrival()), Conflict)
+def test_foreign_run_is_not_our_own() -> None:
+    ours = arrival()
+    found = KnownRun(
+        idempotency_key=ours.key,
+        run_id=new_id(),
+        payload_hash=ours.payload_hash,
+        state=RunState.RECEIVED,
+        draft_key=ours.draft_key,
+        was_stale=False,
+        revision=None,
+        decided_by=None,
+    )
+    lost = CommitUnknown("the connection broke while committing")
+    assert recognise(ours, found, lost) == Known()
+    assert recognise(ours, found.model_copy(update={"run_id": ours.run_id}), lost) == Stored(is_stale=False)
+    assert recognise(ours, None, lost) is lost
 
 
 # Repeats reach the key's row and the day's counters with one flush; a second flush has nothing to do.

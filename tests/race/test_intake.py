@@ -106,7 +106,7 @@ async def test_newer_against_older(own_dsn: str, two: tuple[Receiver, Receiver])
         pair = (older, newer) if number % 2 else (newer, older)
         answers = await asyncio.gather(first.receive(pair[0]), second.receive(pair[1]))
         by_key = {answer.receipt.key: answer for answer in answers if isinstance(answer, Accepted | Stale)}
-        assert isinstance(by_key[newer.run.idempotency_key], Accepted)
+        assert isinstance(by_key[newer.key], Accepted)
     assert rows(own_dsn, "SELECT DISTINCT source_version FROM draft_heads") == [{"source_version": 2}]
     states = rows(
         own_dsn, "SELECT source_version AS v, state, count(*) AS n FROM workflow_runs GROUP BY 1, 2"
