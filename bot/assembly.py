@@ -6,12 +6,12 @@ Not here: starting and stopping them (wiring), or any behaviour.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from typing import Final
 
 from pydantic import SecretStr
 from starlette.routing import Router
 
+from bot import RELEASE
 from bot.connectors.connector import Kit
 from bot.connectors.reach import Reach
 from bot.doors import health, intake, openapi, runs, slack_app
@@ -134,7 +134,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
         db=db,
         outside=outside,
         counts=counts,
-        receiver=Receiver(db, counts, wake=bell.ring, release=version("stet")),
+        receiver=Receiver(db, counts, wake=bell.ring, release=RELEASE),
         drafter=Drafter(
             Drafting(
                 db,
@@ -213,7 +213,7 @@ def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> R
         schema_number=len(migrate.migrations()),
         slack_known=parts.outside.identity.known,
         scheduler_beating=lambda: not timer.late(),
-        document=openapi.describe(public_url=url, release=version("stet")),
+        document=openapi.describe(public_url=url, release=RELEASE),
     )
     routes = [
         *intake.routes(intake.IntakeDeps(parts.receiver, senders, policy, parts.outside.reach, url)),
