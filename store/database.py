@@ -29,6 +29,7 @@ IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths 
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
 TRUSTED_SECONDS = 1.0  # A connection used this recently is alive, or one call fails and all are asked again.
+NEVER = float("-inf")
 RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
 
 _last_used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
@@ -85,7 +86,6 @@ class Database:
             max_size=max_size,
             open=False,
             timeout=ACQUIRE_TIMEOUT_SECONDS,
-            check=_check_if_idle,
             configure=self._configure,
             reconnect_timeout=30,
             kwargs={"autocommit": True, "application_name": name, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
@@ -121,9 +121,12 @@ class Database:
 
         """
         try:
-            async with self._pool.connection() as conn:
+            conn = await self._take()
+            try:
                 yield conn
                 _last_used[conn] = time.monotonic()
+            finally:
+                await self._pool.putconn(conn)
         except (PoolTimeout, TooManyRequests) as fault:
             raise DatabaseAway("no database connection in time") from fault
         except _BUSY as fault:
@@ -131,6 +134,21 @@ class Database:
         except _AWAY as fault:
             _last_used.clear()  # What ended this connection may have ended its neighbours.
             raise DatabaseAway("the database connection broke") from fault
+
+    async def _take(self) -> Connection:
+        # The pool's own check waits a second after each dead connection: a click has no time for two.
+        deadline = time.monotonic() + ACQUIRE_TIMEOUT_SECONDS
+        while True:
+            conn = await self._pool.getconn(deadline - time.monotonic())
+            try:
+                await _check_if_idle(conn)
+            except psycopg.Error:
+                await self._pool.putconn(conn)
+            except BaseException:
+                await self._pool.putconn(conn)
+                raise
+            else:
+                return conn
 
     @asynccontextmanager
     async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Connection]:
@@ -185,7 +203,7 @@ class Database:
 
 async def _check_if_idle(conn: Connection) -> None:
     """Ask a connection whether it lives, unless it was used a moment ago: the question costs a round trip."""
-    if conn.pgconn.socket >= 0 and time.monotonic() - _last_used.get(conn, 0.0) < TRUSTED_SECONDS:
+    if conn.pgconn.socket >= 0 and _last_used.get(conn, NEVER) > time.monotonic() - TRUSTED_SECONDS:
         return
     await AsyncConnectionPool.check_connection(conn)
 

@@ -42,9 +42,12 @@ class Query:
 
         Raises:
             LostRace: zero rows, and the query says what that means.
+            BadQuery: the same in a pipeline, where nobody knows the number yet.
 
         """
         cursor = await conn.execute(self.text.encode(), params, prepare=True)
+        if cursor.rowcount < 0 and self.meaning:
+            raise BadQuery(f"{self.name}: whether zero rows were touched is not known in a pipeline")
         if cursor.rowcount == 0 and self.meaning:
             raise LostRace(self.name, self.meaning)
         return cursor.rowcount
