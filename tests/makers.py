@@ -143,7 +143,8 @@ def make_draft(
     snapshot_hash = body_hash(frozen)
     with psycopg.connect(dsn) as conn:
         conn.execute(
-            "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
             (snapshot_hash, made["kind"], Jsonb(frozen)),
         )
         lives = "SELECT now() + %s * interval '1 second'"
@@ -322,7 +323,7 @@ def insert_vote(dsn: str, draft: dict[str, Any], *, subject: str, decision: str 
 def make_effects(
     dsn: str, count: int, *, effect: dict[str, Any] | None = None, targets: int = 1, **more: Any
 ) -> list[UUID]:
-    """Make many pending effects with approved drafts, runs, heads and cards of their own; give their ids in order.
+    """Make many pending effects, each with an approved draft, run, head and card; give the ids in order.
 
     `effect` changes the policy of all of them; with several targets they take turns.
     """
@@ -340,27 +341,22 @@ def make_effects(
         for number in range(count):
             effect_id, run_id, draft_id = new_id(), new_id(), new_id()
             entity = f"customer:{effect_id}"
-            shared = {"draft_key": draft_key(entity, "customer_email"), "kind": "customer_email"}
-            key = {"idempotency_key": f"n8n:customer_email:{effect_id}"}
-            insert(conn, "draft_heads", {"draft_key": shared["draft_key"], "source_version": 17, "run_id": run_id})
-            run = {"run_id": run_id, "entity": entity, "draft_id": draft_id, "state": "approved"}
-            event = {"source": "n8n", "event_key": str(effect_id), "source_version": 17, "payload_hash": "0" * 64}
-            insert(conn, "workflow_runs", shared | key | run | event)
-            draft = {"draft_id": draft_id, "entity": entity, "run_id": run_id, "status": "approved", "revision": 1}
-            fixed = {"known_version": 17, "snapshot_hash": snapshot_hash, "expires_at": soon}
-            insert(conn, "drafts", shared | draft | fixed)
-            insert(conn, "cards", {"card_id": new_id(), "draft_id": draft_id, "channel": "C0", "shown_version": 1})
+            of = {"draft_key": draft_key(entity, "customer_email"), "kind": "customer_email"}
+            key = {"idempotency_key": f"n8n:customer_email:{effect_id}", "run_id": run_id}
+            head = {"draft_key": of["draft_key"], "source_version": 17, "run_id": run_id}
+            run = {"entity": entity, "draft_id": draft_id, "state": "approved", "source_version": 17}
+            event = {"source": "n8n", "event_key": str(effect_id), "payload_hash": "0" * 64}
+            draft = {"draft_id": draft_id, "entity": entity, "run_id": run_id, "status": "approved"}
+            opened = {"revision": 1, "known_version": 17, "snapshot_hash": snapshot_hash, "expires_at": soon}
             target = f"{policy['target']}/{number % targets}" if targets > 1 else policy["target"]
-            insert(
-                conn,
-                "effect_outbox",
-                shared
-                | key
-                | {"effect_id": effect_id, "run_id": run_id, "draft_id": draft_id, "known_version": 17}
-                | {"effect_type": policy["type"], "target": target}
-                | more,
-            )
-            payload = {"effect_id": effect_id, "snapshot_hash": snapshot_hash, "revision": 1}
-            insert(conn, "effect_payloads", payload | {"recipient": "amy@example.test", "body": b"{}"})
+            out = {"effect_id": effect_id, "draft_id": draft_id, "known_version": 17, "target": target}
+            card = {"card_id": new_id(), "draft_id": draft_id, "channel": "C0REVIEW", "shown_version": 1}
+            sent = {"snapshot_hash": snapshot_hash, "revision": 1, "recipient": "amy@example.test"}
+            insert(conn, "draft_heads", head)
+            insert(conn, "workflow_runs", of | key | run | event)
+            insert(conn, "drafts", of | draft | opened)
+            insert(conn, "cards", card)
+            insert(conn, "effect_outbox", of | key | out | {"effect_type": policy["type"]} | more)
+            insert(conn, "effect_payloads", {"effect_id": effect_id, "body": b"{}"} | sent)
             made.append(effect_id)
     return made

@@ -51,8 +51,8 @@ class Scripted:
 
 
 def dispatcher(db: Database, *connectors: Scripted, owner: str = "me", **more: Any) -> Dispatcher:
-    """A dispatcher with cards of unknown effects in C0OPS, and deadlines that are over at once if nothing comes."""
-    settings = {"actions_enabled": True, "ops_channel": "C0OPS"} | more
+    """A dispatcher that puts the cards of unknown effects into C0OPS."""
+    settings: dict[str, Any] = {"actions_enabled": True, "ops_channel": "C0OPS"} | more
     return Dispatcher(Outlet(db, owner, {one.effect_type: one for one in connectors}, **settings))
 
 

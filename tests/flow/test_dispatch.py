@@ -1,8 +1,10 @@
 """The way out: claim, start, send, record.
 
-Not here: unknown effects afterwards (test_reconcile), the switch (test_stop), two processes at once (tests/race).
+Not here: unknown effects afterwards (test_reconcile), the switch (test_stop), several processes (tests/race).
 """
 
+import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -140,8 +142,8 @@ async def test_deadline(db: Database, dsn: str) -> None:
     )
 
 
-# A target that deduplicates gets an ambiguous send again, with the same key and bytes, within its attempts; after
-# that no machine says failed.
+# A target that deduplicates gets an ambiguous send again, with the same key and bytes, within its attempts;
+# after that no machine says failed.
 @pytest.mark.parametrize("last", [Refused("http_400"), NotSent("dns_failed"), Unknown("timeout")])
 async def test_repeats(db: Database, dsn: str, last: SendOutcome) -> None:
     sink = Scripted(Unknown("http_502"), repeats=True)
@@ -170,14 +172,14 @@ HELD = {
 async def test_not_due(db: Database, dsn: str, held: str) -> None:
     sink = Scripted()
     effect_id = makers.make_effect(dsn)
-    makers.change(dsn, f"UPDATE effect_outbox SET {HELD[held]}")  # type: ignore[arg-type]  # noqa: S608
+    makers.change(dsn, f"UPDATE effect_outbox SET {HELD[held]}")  # noqa: S608 - our own words
     assert await dispatcher(db, sink).run_once() == 0
     row = effect_row(dsn, effect_id)
     assert (row["state"], row["attempts"], row["version"], sink.calls) == ("pending", 0, 1, [])
 
 
-# An older effect of the same draft_key goes first, and while it is open the younger waits; a resume effect waits for
-# nobody and holds up nobody.
+# An older effect of the same draft_key goes first, and while it is open the younger waits; a resume effect
+# waits for nobody and holds up nobody.
 @pytest.mark.parametrize(
     ("older", "sent"), [("pending", 1), ("unknown", 0), ("completed", 1), ("failed", 1), ("cancelled", 1)]
 )
@@ -194,7 +196,8 @@ async def test_order(db: Database, dsn: str, older: str, sent: int) -> None:
     assert len(resume.calls) == 1
 
 
-# A resume effect tells an outcome: it needs no head, moves neither run nor draft, and its policy is only bounds.
+# A resume effect tells an outcome: it needs no head, moves no run or draft, and takes only bounds of the
+# policy.
 async def test_resume(db: Database, dsn: str) -> None:
     draft = makers.make_draft(dsn, status="sent")
     makers.change(dsn, "UPDATE draft_heads SET source_version = 99")
@@ -268,31 +271,35 @@ async def test_unsendable(db: Database, dsn: str, spoiled: Any, reason: str) -> 
 
 # F028: targets that fail or hang hold up nobody; each failing one is asked as often as its policy says.
 async def test_slow_and_failing_targets(db: Database, dsn: str) -> None:
+    all_good = asyncio.Event()
     answers: dict[str, SendOutcome] = {"busy": NotSent("http_429", 0.0), "broken": Unknown("http_500")}
-    sink = Scripted(lambda effect: answers.get(effect.target.rsplit("/", 1)[1], Sent(None)))
-    sink.holds = lambda effect: effect.target.endswith("hung")
-    made = {name: [] for name in ("busy", "broken", "hung", "good")}
+
+    def answer(effect: Effect) -> SendOutcome:
+        if [_name(call) for call in sink.calls].count("good") == 20:
+            all_good.set()
+        return answers.get(_name(effect), Sent(None))
+
+    sink = Scripted(answer)
+    sink.holds = lambda effect: _name(effect) == "hung"
+    made = {}
     for name, count in (("busy", 5), ("broken", 5), ("hung", 1), ("good", 20)):
-        made[name] = makers.make_effects(
-            dsn, count, effect={"attempts": 3, "target": f"https://x.example/{name}"}
-        )
+        policy = {"attempts": 3, "target": f"https://x.example/{name}"}
+        made[name] = makers.make_effects(dsn, count, effect=policy)
     one = dispatcher(db, sink, margin_seconds=60.0)
     await one.run_once()
-    await sink.held.wait()
-    good = makers.rows(dsn, "SELECT state FROM effect_outbox WHERE target LIKE '%%good'")
-    while {row["state"] for row in good} != {"completed"}:
-        await one.run_once()
-        good = makers.rows(dsn, "SELECT state FROM effect_outbox WHERE target LIKE '%%good'")
+    await all_good.wait()
     for _ in range(4):
         make_due(dsn)
         await dispatch(db, sink, owner="another")
     sink.let_go.set()
     await one.quiet()
-    assert [effect_row(dsn, effect_id)["state"] for effect_id in made["hung"]] == ["completed"]
-    assert {effect_row(dsn, effect_id)["state"] for effect_id in made["busy"]} == {"failed"}
-    assert {effect_row(dsn, effect_id)["state"] for effect_id in made["broken"]} == {"unknown"}
-    asked = [call.target.rsplit("/", 1)[1] for call in sink.calls]
-    assert (asked.count("busy"), asked.count("broken"), asked.count("hung")) == (15, 5, 1)
+    states = {name: {effect_row(dsn, each)["state"] for each in ids} for name, ids in made.items()}
+    assert states == {"busy": {"failed"}, "broken": {"unknown"}, "hung": {"completed"}, "good": {"completed"}}
+    assert Counter(_name(call) for call in sink.calls) == {"busy": 15, "broken": 5, "hung": 1, "good": 20}
+
+
+def _name(effect: Effect) -> str:
+    return effect.target.rsplit("/", 1)[1]
 
 
 # A stop gives back what was not started, and calls unknown what did not end within the grace.
@@ -311,7 +318,7 @@ async def test_stop(db: Database, dsn: str) -> None:
     assert effect_row(dsn, waiting)["state"] == "pending"
 
 
-# What was claimed when the stop came, and not started, is due at once for whoever is left, and does not count.
+# What was claimed when the stop came, and not started, is due at once for the others, and does not count.
 async def test_stop_between_claim_and_start(db: Database, dsn: str) -> None:
     effect_id = makers.make_effect(dsn)
     sink = Scripted()

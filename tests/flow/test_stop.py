@@ -1,0 +1,109 @@
+"""The kill switch: closed, opened, missing, and what stands in the record.
+
+Not here: kills against running dispatchers (tests/race).
+"""
+
+import pytest
+
+from bot.flow import stop
+from bot.flow.settle import SYSTEM
+from bot.policy.switch import may_send
+from store import switch
+from store.database import Database
+from tests import makers
+from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, effect_row, make_due
+
+ANN = "slack:T1:U0ANN"
+
+
+# A closed scope keeps its effects; opened again, each leaves once.
+@pytest.mark.parametrize("scope", ["all", "kind:customer_email", "effect:http"])
+async def test_kill_and_resume(db: Database, dsn: str, scope: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    await stop.kill(db, scope=scope, by=ANN, reason="wrong prices")
+    await dispatch(db, sink)
+    assert (sink.calls, effect_row(dsn, effect_id)["state"]) == ([], "pending")
+    assert effect_row(dsn, effect_id)["wanted_version"] == 2
+    await stop.resume(db, scope=scope, by=ANN, reason="mended")
+    for _ in range(2):
+        await dispatch(db, sink)
+    assert len(sink.calls) == 1
+    assert actions(dsn, "system") == [(ANN, "killed"), (ANN, "resumed")]
+
+
+# A scope that does not concern it stops nothing.
+@pytest.mark.parametrize("scope", ["llm", "kind:other", "effect:smtp"])
+async def test_other_scope(db: Database, dsn: str, scope: str) -> None:
+    sink = Scripted()
+    makers.make_effect(dsn)
+    await stop.kill(db, scope=scope, by=ANN, reason=None)
+    await dispatch(db, sink)
+    assert len(sink.calls) == 1
+
+
+# Without the row nothing leaves, neither from the claim nor from the start; resume makes it again.
+async def test_missing_row(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    makers.make_effect(dsn)
+    makers.change(dsn, "DELETE FROM kill_switch")
+    await dispatch(db, sink)
+    async with db.connection() as conn:
+        scopes = await switch.read_scopes(conn)
+    assert sink.calls == []
+    assert not hasattr(may_send(scopes, actions_enabled=True, kind="k", effect_type="http"), "open")
+    await stop.resume(db, by=ANN, reason="row was lost")
+    await dispatch(db, sink)
+    assert len(sink.calls) == 1
+
+
+# The setting denies whatever the rows say.
+async def test_setting(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    makers.make_effect(dsn)
+    await dispatch(db, sink, actions_enabled=False)
+    assert sink.calls == []
+
+
+# A kill names what is on the wire; that is recorded as it ends, and nothing else starts.
+async def test_kill_lists_started(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    sink.holds = lambda _: True
+    sent, waiting = makers.make_effect(dsn), makers.make_effect(dsn)
+    makers.change(
+        dsn,
+        "UPDATE effect_outbox SET next_attempt_at = now() + interval '1 hour' WHERE effect_id = %(id)s",
+        id=waiting,
+    )
+    one = dispatcher(db, sink)
+    await one.run_once()
+    await sink.held.wait()
+    killed = await stop.kill(db, by=ANN, reason=None)
+    assert [effect.effect_id for effect in killed.started] == [sent]
+    make_due(dsn)
+    await one.run_once()
+    sink.let_go.set()
+    await one.quiet()
+    assert (effect_row(dsn, sent)["state"], effect_row(dsn, waiting)["state"]) == ("completed", "pending")
+
+
+# A kill closed between claim and start stops the call, and what was claimed goes back uncounted.
+async def test_kill_between_claim_and_start(db: Database, dsn: str) -> None:
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    one = dispatcher(db, sink)
+    await one.run_once()
+    makers.change(dsn, "UPDATE kill_switch SET open = false")
+    await one.quiet()
+    row = effect_row(dsn, effect_id)
+    assert (sink.calls, row["state"], row["attempts"]) == ([], "pending", 0)
+
+
+# A reason may follow, once, as long as the scope is closed.
+async def test_explain(db: Database, dsn: str) -> None:
+    await stop.kill(db, by=ANN, reason=None)
+    assert await stop.explain(db, scope="all", by=ANN, reason="wrong prices")
+    assert not await stop.explain(db, scope="all", by=SYSTEM, reason="another")
+    async with db.connection() as conn:
+        (row,) = await switch.read_switch(conn)
+    assert (row.open, row.changed_by, row.reason) == (False, ANN, "wrong prices")
