@@ -69,7 +69,7 @@ async def run(port: int = PAGE_PORT) -> None:
         ready = asyncio.Event()
         await stack.enter_async_context(_watch_switch(board, dsn, ready))
 
-        def tell() -> None:
+        def tell(_port: int) -> None:
             ready.set()
             print(
                 f"\n  Stet's demo is ready: {page_url}\n  Ctrl-C ends it, and nothing is kept.\n", flush=True

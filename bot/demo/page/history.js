@@ -3,6 +3,8 @@
 import { h, say } from "./dom.js";
 import { dateNode, nameOf } from "./words.js";
 
+// Names and digests are for machines: they stand in the JSON below the timeline.
+const FOR_MACHINES = /(_id|_hash|_key|_version|fingerprint|release)$/;
 let key = "";
 let drawn = "";
 
@@ -71,7 +73,7 @@ function entry(line) {
     "li",
     {},
     h("div", {}, h("b", {}, line.action.replaceAll("_", " ")), h("span", { class: "soft" }, ` by ${actor(line.actor)}`)),
-    h("div", { class: "small" }, dateNode(seconds, "{time_secs}"), line.detail && ` · ${brief(line.detail)}`),
+    h("div", { class: "small" }, dateNode(seconds, "{time_secs}"), line.detail && brief(line.detail)),
   );
 }
 
@@ -81,9 +83,10 @@ function actor(name) {
 }
 
 function brief(detail) {
-  const parts = Object.entries(detail).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
+  const parts = Object.entries(detail).filter(([name, value]) => !FOR_MACHINES.test(name) && ["string", "number", "boolean"].includes(typeof value));
+  if (detail.source_version) parts.push(["version", detail.source_version]);
   const text = parts.map(([name, value]) => `${name.replaceAll("_", " ")} ${shorten(String(value))}`).join(", ");
-  return text.length > 180 ? `${text.slice(0, 180)}…` : text;
+  return text && ` · ${text.length > 180 ? `${text.slice(0, 180)}…` : text}`;
 }
 
 function shorten(text) {

@@ -3,6 +3,7 @@
 import { h, keep, post, say, toast } from "./dom.js";
 import { clock } from "./words.js";
 
+const HEADS = new Set(["subject", "title"]);
 const WORD = { 0: "no answer", 200: "OK", 202: "Accepted", 409: "Conflict", 422: "Invalid", 429: "Too many", 503: "Away" };
 
 /** Build the buttons and the switches once. `after()` looks at once what has changed; `show(key)` opens a history. */
@@ -86,7 +87,10 @@ export function drawWorld(world, show) {
 
 function effect(each, show) {
   const { body } = each;
-  const parts = Object.entries(body.output ?? {}).filter(([, value]) => typeof value === "string");
+  // JSON sorts its names; a person reads the short line before the long text.
+  const parts = Object.entries(body.output ?? {})
+    .filter(([, value]) => typeof value === "string")
+    .sort(([one], [other]) => (HEADS.has(other) ? 1 : 0) - (HEADS.has(one) ? 1 : 0));
   return h(
     "li",
     { class: "received" },
