@@ -1,194 +1,110 @@
-"""The Bolt app: every request of Slack is answered, and nothing that it carries is logged.
+"""Joins the doors that Slack comes in by: the Bolt app, its address, and what a stop has to wait for.
 
-Not here: its address (slack_door), or what follows from a request (buttons, modals, commands, home).
+Not here: what each of them does (buttons, modals, commands, home).
 """
 
-import asyncio
-import logging
-import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 
-from slack_bolt import BoltResponse
-from slack_bolt.async_app import AsyncAck, AsyncApp
-from slack_bolt.authorization import AuthorizeResult
+from pydantic import SecretStr
+from slack_bolt.async_app import AsyncApp
+from starlette.routing import Route
 
-from bot.cards import modals
-from bot.cards.notices import Notice, Refusal, fallback, refused, render
-from bot.doors.payloads import (
-    Caller,
-    Command,
-    Place,
-    Press,
-    Submission,
-    Unreadable,
-    find_place,
-    read_command,
-    read_press,
-    read_submission,
-    read_visit,
-)
-from bot.doors.whispers import Whispers
-from bot.slack.identity import Ourselves
+from bot.doors import buttons, commands, home, modals, slack_door
+from bot.doors.callers import Callers, PolicyHolder
+from bot.doors.listeners import Handlers, build_bolt
+from bot.doors.switching import Switching
+from bot.doors.whispers import WHISPER_SECONDS, Whispers
+from bot.doors.windows import Windows
+from bot.flow.decide import Deciding
+from bot.flow.open import Opening
+from bot.settings import Settings
+from bot.slack.client import SlackClient
+from bot.slack.identity import Identity
+from bot.slack.people import People
+from store.database import Database
 
-COMMAND: Final = "/stet"
-EVENTS: Final = ("app_home_opened",)
 
-ANSWER_SECONDS: Final = 2.8  # Slack waits 3 s; deciding has its own, shorter budget and meets this never.
-COMMAND_SECONDS: Final = 2.5  # What takes longer is answered a little later at the command's own address.
-LATE_SECONDS: Final = 30.0  # A kill insists for some seconds; nobody waits for an answer after that.
+@dataclass(frozen=True, slots=True)
+class SlackDeps:
+    """What the doors need of the rest. `wake` starts the steps of these names at once."""
 
-_ANY: Final = re.compile("")
-
-log = logging.getLogger(__name__)
+    db: Database
+    slack: SlackClient
+    people: People
+    policy: PolicyHolder
+    identity: Identity
+    settings: Settings
+    effect_types: Collection[str]
+    wake: Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
 class SlackDoors:
-    """All that the Bolt app needs. `ourselves` is what auth.test said at the start: no click waits for it.
+    """The doors as they stand: `app` for Socket Mode, `routes` for HTTP."""
 
-    `submit` gives what Slack is to do with the modal, None to close it; `answer` what the caller is told.
-    """
-
-    signing_secret: str = field(repr=False)
-    ourselves: Callable[[], Ourselves | None]
+    app: AsyncApp
+    routes: list[Route]
     whispers: Whispers
-    press: Callable[[Press], Awaitable[None]]
-    submit: Callable[[Submission], Awaitable[Mapping[str, Any] | None]]
-    answer: Callable[[Command], Awaitable[Notice]]
-    visit: Callable[[Caller], Coroutine[Any, Any, None]]
-    language: str = "en"
+
+    async def settle(self, grace_seconds: float = WHISPER_SECONDS) -> None:
+        """Wait for the notes that are still on their way, when nothing comes in any more."""
+        await self.whispers.settle(grace_seconds)
 
 
-def build_slack_app(doors: SlackDoors) -> AsyncApp:
-    """Build the app; slack_door mounts it. Raises BoltError without a signing secret."""
+def build_slack_app(deps: SlackDeps) -> AsyncApp:
+    """Build the Bolt app alone. Raises BoltError without a signing secret."""
+    return build_slack_doors(deps).app
 
-    async def authorize() -> AuthorizeResult:
-        known = doors.ourselves()
-        return AuthorizeResult(
-            enterprise_id=known.enterprise_id if known else None,
-            team_id=known.team_id if known else None,
-            bot_user_id=known.bot_user_id if known else None,
-            bot_id=known.bot_id if known else None,
-        )
 
-    app = AsyncApp(
-        name="stet",
-        logger=_quiet_logger(),
-        process_before_response=True,  # Bolt looks for our answer every 10 ms otherwise.
-        raise_error_for_unhandled_request=True,  # So that what nothing listens to is answered too.
-        signing_secret=doors.signing_secret,
-        authorize=authorize,
-        ignoring_self_events_enabled=False,
-        attaching_function_token_enabled=False,
-        attaching_conversation_kwargs_enabled=False,
+def build_slack_doors(deps: SlackDeps) -> SlackDoors:
+    """Build every door. Raises BoltError without a signing secret."""
+    language = deps.settings.language
+    whispers = Whispers(deps.slack)
+    callers = Callers(
+        deps.people,
+        deps.policy,
+        deps.identity.home_team,
+        admins=deps.settings.admin_users,
+        killers=deps.settings.kill_users,
     )
-    listeners = _Listeners(doors)
-    app.action(_ANY)(listeners.on_press)
-    app.view(_ANY)(listeners.on_submission)
-    app.command(COMMAND)(listeners.on_command)
-    for event in EVENTS:
-        app.event(event)(listeners.on_visit)
-    app.error(listeners.on_error)
-    return app
+    asked = _commands(deps, callers)
+    deciding = Deciding(deps.db, deps.people, deps.policy, deps.identity.home_team)
+    pressing = buttons.Buttons(
+        deciding=deciding,
+        opening=Opening(deps.db, deps.people, deps.policy, deps.identity.home_team, language),
+        callers=callers,
+        windows=Windows(deps.slack, whispers, language),
+        wake=deps.wake,
+        language=language,
+    )
+    visited = home.Home(callers, partial(commands.waiting_for, asked), deps.slack, language)
+    handlers = Handlers(
+        signing_secret=_text(deps.settings.slack_signing_secret),
+        ourselves=lambda: deps.identity.ourselves,
+        whispers=whispers,
+        press=partial(buttons.press, pressing),
+        submit=partial(modals.submit, modals.Modals(deciding, deps.wake, language)),
+        answer=partial(commands.answer, asked),
+        visit=partial(home.publish, visited),
+        language=language,
+    )
+    app = build_bolt(handlers)
+    return SlackDoors(app, slack_door.routes(app, handlers), whispers)
 
 
-class _Listeners:
-    """What Bolt calls. None of them raises, before or after the answer: Bolt would lose the answer."""
-
-    def __init__(self, doors: SlackDoors) -> None:
-        self._doors = doors
-
-    async def on_press(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """A button. The answer to Slack says nothing; whatever there is to say goes to the person."""
-
-        async def work() -> None:
-            await self._doors.press(read_press(body))
-
-        escaped = await self._guarded(work())
-        if escaped is not None:
-            self._tell(find_place(body), refused(escaped, language=self._doors.language))
-        await ack()
-
-    async def on_submission(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """A modal; the answer says what becomes of it."""
-        answer: dict[str, Any] = {}
-
-        async def work() -> None:
-            answer.update(await self._doors.submit(read_submission(body)) or {})
-
-        escaped = await self._guarded(work())
-        if escaped is not None:
-            view = modals.tell(refused(escaped, language=self._doors.language))
-            answer = {"response_action": "update", "view": view}
-        await (ack(answer) if answer else ack())
-
-    async def on_command(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """/stet; answered to the caller alone, at once or, when it takes long, a little later."""
-        try:
-            command = read_command(body)
-        except Unreadable:
-            return await self._say(ack, refused(Refusal.NOT_KNOWN_YET, language=self._doors.language))
-        task = asyncio.ensure_future(self._doors.answer(command))
-        done, _ = await asyncio.wait({task}, timeout=COMMAND_SECONDS)
-        if done:
-            return await self._say(ack, task.result())
-        self._doors.whispers.later(self._say_late(task, command.place))
-        await ack()
-        return None
-
-    async def on_visit(self, ack: AsyncAck, body: dict[str, Any]) -> None:
-        """App Home; drawn after the answer, for Slack would send the event again if it took long."""
-        try:
-            caller = read_visit(body)
-        except Unreadable:
-            caller = None
-        if caller is not None:
-            self._doors.whispers.later(self._doors.visit(caller))
-        await ack()
-
-    async def on_error(self, error: Exception, body: dict[str, Any]) -> BoltResponse:
-        """Whatever Bolt itself could make nothing of: signed by Slack, and of no shape that we know."""
-        log.warning("a request from Slack was not understood", extra={"fault": type(error).__name__})
-        notice = refused(Refusal.UNKNOWN_BUTTON, language=self._doors.language)
-        try:
-            self._tell(find_place(body), notice)
-        except (AttributeError, TypeError, ValueError):
-            log.warning("a request from Slack could not be answered")
-        return BoltResponse(status=200, body="")
-
-    async def _guarded(self, work: Awaitable[None]) -> Refusal | None:
-        """Do the work in time; give what to tell the person if it did not come to its own answer."""
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await work
-        except Unreadable:
-            return Refusal.UNKNOWN_BUTTON
-        except TimeoutError:
-            return Refusal.NOT_KNOWN_YET
-        except Exception as fault:  # noqa: BLE001 - the person must hear something, the log its class only
-            log.error("an interaction failed", extra={"fault": type(fault).__name__})  # noqa: TRY400
-            return Refusal.NOT_KNOWN_YET
-        return None
-
-    def _tell(self, place: Place | None, notice: Notice) -> None:
-        if place is not None:
-            self._doors.whispers.tell(place, notice)
-
-    async def _say(self, ack: AsyncAck, notice: Notice) -> None:
-        await ack(text=fallback(notice), blocks=render(notice), response_type="ephemeral")
-
-    async def _say_late(self, task: asyncio.Future[Notice], place: Place) -> None:
-        async with asyncio.timeout(LATE_SECONDS):
-            notice = await task
-        self._doors.whispers.tell(place, notice)
+def _commands(deps: SlackDeps, callers: Callers) -> commands.Commands:
+    switching = Switching(
+        db=deps.db,
+        policy=deps.policy,
+        effect_types=deps.effect_types,
+        actions_enabled=deps.settings.ai_actions_enabled,
+        wake=deps.wake,
+        language=deps.settings.language,
+    )
+    return commands.Commands(deps.db, callers, switching, deps.settings.language)
 
 
-def _quiet_logger() -> logging.Logger:
-    """Bolt logs a badly signed request whole, at INFO; its loggers copy level and filter from here."""
-    logger = logging.getLogger("stet.slack.bolt")
-    logger.setLevel(logging.ERROR)
-    if not logger.filters:
-        logger.addFilter(lambda record: record.levelno >= logging.ERROR)
-    return logger
+def _text(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""

@@ -23,6 +23,7 @@ from bot.doors.answers import (
     send_bytes,
     send_refusal,
 )
+from bot.doors.listeners import SIGNED, Handlers, tell_unreadable
 
 PATH: Final = "/slack/events"
 MOST_BYTES: Final = 2 * 1024 * 1024  # A view may have 250 kB, and a form triples what is not ASCII.
@@ -32,17 +33,18 @@ _LEFT_OUT: Final = "x-slack-bolt-"  # Bolt's own switches between its processes;
 log = logging.getLogger(__name__)
 
 
-def routes(app: AsyncApp) -> list[Route]:
+def routes(app: AsyncApp, handlers: Handlers) -> list[Route]:
     """Mount the app, with and without a slash at the end."""
-    door = SlackDoor(app)
+    door = SlackDoor(app, handlers)
     return [Route(PATH, door), Route(f"{PATH}/", door)]
 
 
 class SlackDoor:
     """One ASGI application; Bolt's own adapter would raise on bodies that are not text or not JSON."""
 
-    def __init__(self, app: AsyncApp) -> None:
+    def __init__(self, app: AsyncApp, handlers: Handlers) -> None:
         self._app = app
+        self._handlers = handlers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -61,9 +63,12 @@ class SlackDoor:
     async def _dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
         try:
             return await self._app.async_dispatch(request)
-        except Exception as fault:  # noqa: BLE001 - raised while Bolt handled an error; its text may hold the body
+        except Exception as fault:  # noqa: BLE001 - Bolt fell over the shape; its text may hold the body
             log.warning("a request from Slack was not understood", extra={"fault": type(fault).__name__})
-            return BoltResponse(status=400, body="")
+            if not request.context.get(SIGNED):
+                return BoltResponse(status=400, body="")
+            tell_unreadable(self._handlers, request.body)
+            return BoltResponse(status=200, body="")
 
 
 async def _read(scope: Scope, receive: Receive) -> AsyncBoltRequest:

@@ -11,7 +11,7 @@ from bot.cards import answers
 from bot.cards.answers import Closed, SwitchView
 from bot.cards.notices import Notice
 from bot.cards.views import Who
-from bot.doors.callers import name_person
+from bot.doors.callers import PolicyHolder, name_person
 from bot.doors.typed import read_reason, read_scope
 from bot.flow import stop
 from bot.policy.people import Person
@@ -27,10 +27,10 @@ WOKEN: Final = ("show", "dispatch", "draft")
 
 @dataclass(frozen=True, slots=True)
 class Switching:
-    """What the switch's commands need; `kinds` and `effect_types` name the scopes that may be meant."""
+    """What the switch's commands need; `policy` and `effect_types` name the scopes that may be meant."""
 
     db: Database
-    kinds: Callable[[], Collection[str]]
+    policy: PolicyHolder
     effect_types: Collection[str]
     actions_enabled: bool
     wake: Callable[..., None]
@@ -116,6 +116,6 @@ async def _known_scopes(deps: Switching, rows: Mapping[str, SwitchRow]) -> list[
     """
     async with deps.db.connection() as conn:
         at_work = {one.kind for one in await count_open_work(conn)}
-    kinds = {kind_scope(name) for name in {*deps.kinds(), *at_work}}
+    kinds = {kind_scope(name) for name in {*deps.policy.kinds, *at_work}}
     types = {effect_scope(name) for name in deps.effect_types}
     return sorted(name for name in kinds | types | set(rows) if is_scope(name))

@@ -12,6 +12,7 @@ from bot.policy.switch import ALL_SCOPE, LLM_SCOPE
 
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _QUOTES: Final = "\"'`´“”„‟«»‹›‘’‚‛「」『』＂＇"
+_OPENING: Final = frozenset(_QUOTES)
 _DASHES: Final = "-‐‑‒–—―−﹘﹣－"
 _SIGNS: Final = _QUOTES + _DASHES + ":：,.!"
 _PLAIN: Final = str.maketrans({**dict.fromkeys("“”„‟«»＂", '"'), **dict.fromkeys("‘’‚‛＇", "'")})
@@ -35,11 +36,15 @@ def read_typed(text: str) -> Typed:
 
 
 def read_scope(rest: str) -> tuple[str | None, str]:
-    """Take a scope off the front, None without one: only `all`, `llm`, `kind:…` and `effect:…` are scopes."""
-    joined = _PREFIX.sub(lambda found: f"{found[1]}:", rest.lstrip(_QUOTES + _DASHES + " "), count=1)
-    word, _, after = joined.partition(" ")
-    word = word.strip(_QUOTES + ",")
-    if _SCOPE.fullmatch(word) is None:
+    """Take a scope off the front, None without one: only `all`, `llm`, `kind:…` and `effect:…` are scopes.
+
+    In quotes a scope stands alone; quotes around more than it are those of a reason.
+    """
+    joined = _PREFIX.sub(lambda found: f"{found[1]}:", rest.lstrip(_DASHES + " "), count=1)
+    first, _, after = joined.partition(" ")
+    word = first.strip(_QUOTES + ",")
+    quoted = first[:1] in _OPENING and first.rstrip(",")[-1:] not in _QUOTES
+    if quoted or _SCOPE.fullmatch(word) is None:
         return None, rest
     return word.lower(), after.strip()
 

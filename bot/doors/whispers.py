@@ -37,11 +37,13 @@ class Whispers:
         task.add_done_callback(self._tasks.discard)
 
     async def settle(self, grace_seconds: float = WHISPER_SECONDS) -> None:
-        """Wait for what is on its way; what takes longer than the grace is given up."""
-        running = set(self._tasks)
-        if running:
-            _, late = await asyncio.wait(running, timeout=grace_seconds)
-            for task in late:
+        """Wait for what is on its way, and for what that begins; what takes longer is given up."""
+        try:
+            async with asyncio.timeout(grace_seconds):
+                while self._tasks:
+                    await asyncio.wait(set(self._tasks))
+        except TimeoutError:
+            for task in self._tasks:
                 task.cancel()
 
     async def _say(self, place: Place, notice: Notice) -> None:
