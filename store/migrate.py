@@ -11,11 +11,12 @@ from typing import Any
 
 import psycopg
 
-from store.errors import BadMigration, DatabaseAway, SchemaMismatch
+from store.errors import BadMigration, DatabaseAway, DatabaseBusy, SchemaMismatch
 from store.queries import query
 
 ROOT = Path(__file__).resolve().parent.parent / "sql" / "migrations"
 LOCK_ID = 0x57E7_0001  # Any number, the same in every process: the advisory lock of migrate.
+LOCK_TIMEOUT_MS = 10_000  # Behind a lock that we wait for, every other session waits as well.
 _FILE = re.compile(r"^(?P<number>\d{4})_[a-z0-9_]+\.sql$")
 
 Sync = psycopg.Connection[Any]
@@ -60,7 +61,8 @@ def migrate(dsn: str, root: Path = ROOT) -> list[str]:
 
     Raises:
         BadMigration: a file that already ran reads differently now.
-        SchemaMismatch: the database has migrations that this program does not know.
+        SchemaMismatch: migrations that this program does not know ran there, or its user may not migrate.
+        DatabaseBusy: a table stayed in use.
         DatabaseAway: it could not be reached.
 
     """
@@ -69,7 +71,14 @@ def migrate(dsn: str, root: Path = ROOT) -> list[str]:
             dsn, autocommit=True, connect_timeout=5, application_name="stet-migrate"
         ) as conn:
             _run(conn, "lock_migrations", {"lock_id": LOCK_ID})
+            _run(conn, "limit_lock_waits", {"milliseconds": str(LOCK_TIMEOUT_MS)})
             return _apply(conn, migrations(root))
+    except psycopg.errors.InsufficientPrivilege as fault:
+        raise SchemaMismatch(
+            "this database user may not change the schema: set MIGRATE_DATABASE_URL to the owner's"
+        ) from fault
+    except psycopg.errors.LockNotAvailable as fault:
+        raise DatabaseBusy("a table stayed in use: stop what holds it and run migrate again") from fault
     except psycopg.OperationalError as fault:
         raise DatabaseAway("the database for migrate could not be reached") from fault
 

@@ -22,6 +22,10 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 -- Let one process migrate at a time; the lock ends with the connection.
 SELECT pg_advisory_lock(%(lock_id)s);
 
+-- name: limit_lock_waits
+-- Let a migration wait for a table no longer than this, for the rest of its connection.
+SELECT set_config('lock_timeout', %(milliseconds)s, false);
+
 -- name: list_migrations
 -- Which migrations ran here, and how they read then.
 SELECT number, checksum FROM schema_migrations;
