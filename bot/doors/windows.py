@@ -16,7 +16,7 @@ from bot.doors.whispers import Whispers, word_of
 from bot.slack.answer import SlackOk
 from bot.slack.client import SlackClient
 
-OPEN_SECONDS: Final = 1.5  # The trigger lives 3 s, of which reading the draft has had its part.
+OPEN_SECONDS: Final = 1.4  # The trigger lives 3 s, of which reading the draft has had its part.
 # The guide and the method page spell them differently (docs, handling-user-interaction and views.open).
 TRIGGER_GONE: Final = frozenset(
     {"expired_trigger_id", "trigger_expired", "exchanged_trigger_id", "trigger_exchanged"}

@@ -27,7 +27,7 @@ from bot.demo.slack_workspace import (
 )
 from bot.policy.tokens import mint_token
 from store.database import Database
-from tests.doors.slack_world import World, doors_on, plain, show
+from tests.doors.slack_world import World, doors_on, plain, serving, show
 from tests.makers import change, make_effect, rows
 
 
@@ -347,12 +347,20 @@ async def test_unreadable_bodies(world: World, body: bytes, status: int) -> None
     assert (await world.slack.actor._http.get(world.slack.actor.events_url)).status_code == 405
 
 
-# Notes go to Slack's own addresses only; another is passed over, and the person is told in the channel.
+# Notes go to Slack's own addresses only; another is never called, and the person is told in the channel.
 async def test_strange_response_url(world: World) -> None:
-    card = world.card()
-    strange = "http://169.254.169.254/latest"
-    await card.click(U_MEMBER, forge=Forge(change=lambda body: body.update(response_url=strange)))
-    assert (await world.heard(U_MEMBER))[0].startswith("Only reviewers")
+    called: list[str] = []
+
+    async def elsewhere(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        called.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async with serving(elsewhere) as strange:
+        card = world.card()
+        await card.click(U_MEMBER, forge=Forge(change=lambda body: body.update(response_url=strange)))
+        assert (await world.heard(U_MEMBER))[0].startswith("Only reviewers")
+    assert called == []
     assert world.slack.journal.count("chat.postEphemeral") == 1
 
 
