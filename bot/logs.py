@@ -4,6 +4,7 @@ Not here: what counts as a secret (bot/policy/redaction) or who logs what.
 """
 
 import logging
+import re
 import sys
 from collections.abc import Collection, MutableMapping
 from typing import Any, Literal
@@ -13,18 +14,10 @@ from structlog.types import Processor
 
 from bot.policy.redaction import SecretRemover
 
-# Their lines hold whole requests, or addresses, at INFO and below.
-_QUIET = (
-    "slack_bolt",
-    "slack_sdk",
-    "openai",
-    "httpx2",
-    "httpcore2",
-    "aiohttp",
-    "apscheduler",
-    "psycopg",
-    "uvicorn",
-)
+OURS = ("bot", "store")
+# Where values begin in the lines of most libraries: "Failed to run listener function (error: ...)".
+_VALUES_BEGIN = re.compile(r"[(:={\n]")
+_KEPT = ("event", "level", "logger", "timestamp", "fault", "_record", "_from_structlog")
 
 
 def set_up_logs(*, level: str, form: Literal["json", "text"], secrets: Collection[str]) -> None:
@@ -35,6 +28,7 @@ def set_up_logs(*, level: str, form: Literal["json", "text"], secrets: Collectio
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _name_fault,
+        _cut_others_short,
         SecretRemover(secrets),
     ]
     renderer: Processor = structlog.processors.JSONRenderer()
@@ -46,11 +40,31 @@ def set_up_logs(*, level: str, form: Literal["json", "text"], secrets: Collectio
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
+    handler.addFilter(_is_wanted)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _is_ours(name: str) -> bool:
+    return name.partition(".")[0] in OURS
+
+
+def _is_wanted(record: logging.LogRecord) -> bool:
+    # Here and not by a level on their loggers: Bolt copies the root's level onto each of its own, and at INFO
+    # writes the whole body of a request whose signature is wrong.
+    return record.levelno >= logging.WARNING or _is_ours(record.name)
+
+
+def _cut_others_short(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """End a library's line where its values begin: they may hold a request, or what a person wrote."""
+    if _is_ours(str(event.get("logger", ""))):
+        return event
+    kept = {name: event[name] for name in _KEPT if name in event}
+    kept["event"] = _VALUES_BEGIN.split(str(event.get("event", "")), maxsplit=1)[0].strip()
+    return kept
 
 
 def _name_fault(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
