@@ -6,6 +6,7 @@ Not here: what a card looks like (tests/cards) or what a click does (tests/flow/
 import asyncio
 from collections.abc import Callable
 
+import psycopg
 import pytest
 
 from bot.contracts.answer import NotDecided, Why
@@ -437,6 +438,31 @@ async def test_click_before_the_record(
     assert card_row(dsn, draft)["post_id"] is None
 
 
+# A click that tells where the message is, before the history does, keeps us from posting again.
+async def test_click_during_the_look_up(
+    dsn: str, db: Database, slack: SlackStandIn, shower: NewShower
+) -> None:
+    draft = new_draft(dsn)
+    slack.faults.order(POST, fault.dropped(after_work=True))
+    one = shower()
+    await one.run_once()
+    change(dsn, "UPDATE cards SET post_started_at = now() - interval '1 hour'")
+    hurry(dsn)
+    (message,) = seen(slack)
+    message.metadata = None
+    held = slack.faults.order(HISTORY, fault.hanging(after_work=True))
+    looking = asyncio.create_task(one.run_once())
+    await held.reached.wait()
+    value = decode_value(buttons(message)["stet.approve"])
+    assert value is not None
+    assert isinstance(await decide(deciding(db), click(draft, value.token, ts=message.ts)), Decided)
+    held.release.set()
+    await looking
+    await one.run_once()
+    assert (slack.journal.count(POST), slack.journal.count(UPDATE)) == (1, 1)
+    assert "Approved" in said(message)
+
+
 # Two workers on the same cards: one message a draft.
 async def test_two_showers(dsn: str, slack: SlackStandIn, shower: NewShower) -> None:
     for n in range(12):
@@ -447,6 +473,17 @@ async def test_two_showers(dsn: str, slack: SlackStandIn, shower: NewShower) -> 
     assert len(seen(slack)) == 12
     assert slack.journal.count(POST) == 12
     assert slack.journal.count(UPDATE) == 0
+
+
+# A card that another worker is about to take is passed over, not waited for.
+async def test_locked_card_is_passed_over(dsn: str, slack: SlackStandIn, shower: NewShower) -> None:
+    locked, free = (new_draft(dsn, run={"entity": f"customer:{n}"}) for n in range(2))
+    async with await psycopg.AsyncConnection.connect(dsn) as other:
+        await other.execute("SELECT FROM cards WHERE card_id = %s FOR UPDATE", [locked["card_id"]])
+        assert await shower().run_once() == 1
+        await other.rollback()
+    assert is_current(dsn, free)
+    assert card_row(dsn, locked)["ts"] is None
 
 
 # A worker that comes back after its lease was taken over writes nothing, and its post is found by the other.
