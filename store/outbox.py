@@ -40,13 +40,6 @@ class RecoveredRow(Row):
     version: int
 
 
-class OutdatedRow(Row):
-    """An effect that may not be sent any more: overtaken by a newer version, else too old."""
-
-    effect_id: UUID
-    is_overtaken: bool
-
-
 class WithdrawnRow(Row):
     """An effect that was cancelled before it started: `newer_version` or `stale`."""
 
@@ -128,10 +121,10 @@ async def release_effects(
     return {row.effect_id for row in await _RELEASE.rows(conn, params, _Id)}
 
 
-async def find_outdated_effects(conn: Connection, effect_ids: Sequence[UUID]) -> dict[UUID, OutdatedRow]:
+async def find_outdated_effects(conn: Connection, effect_ids: Sequence[UUID]) -> set[UUID]:
     """Tell which of these not started effects may never start as they are."""
-    rows = await _OUTDATED.rows(conn, {"effect_ids": list(effect_ids)}, OutdatedRow)
-    return {row.effect_id: row for row in rows}
+    rows = await _OUTDATED.rows(conn, {"effect_ids": list(effect_ids)}, _Id)
+    return {row.effect_id for row in rows}
 
 
 async def record_outcomes(

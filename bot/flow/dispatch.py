@@ -13,7 +13,7 @@ from uuid import UUID
 
 from bot.connectors.connector import Connector, perform
 from bot.contracts.outcome import Refused, SendOutcome, Sent, Unknown
-from bot.flow import settle
+from bot.flow import giveback
 from bot.flow.checkpoints import reach
 from bot.flow.lanes import Lanes
 from bot.flow.outgoing import Policies, to_effect
@@ -25,7 +25,6 @@ from bot.policy.limits import (
     EFFECT_LEASE_EXTRA_SECONDS,
     EFFECT_TIMEOUT_SECONDS,
     LANE_SLOTS,
-    RELEASE_WAIT_SECONDS,
     SEND_MARGIN_SECONDS,
     SLOW_SEND_SECONDS,
     STOP_GRACE_SECONDS,
@@ -33,7 +32,6 @@ from bot.policy.limits import (
 from store import cards, outbox, switch
 from store.database import Database
 from store.outbox import Room, StartedRow
-from store.queries import Connection
 from store.rows import ClaimedRow
 
 LAST_RECORD_SECONDS: Final = 1.0  # After a stop's grace; what is not recorded by then is found by its lease.
@@ -155,7 +153,7 @@ class Dispatcher:
     async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
         """Start a batch, open the sends, give back what may not start."""
         waiting = {row.effect_id: row for row in batch}
-        sends: dict[asyncio.Task[Any], UUID] = {}
+        sends: dict[asyncio.Task[Any], _Held] = {}
         try:
             await self._policies.load(self._deps.db, batch)
             held = [_Held(row, self._policies.of(row)) for row in batch]
@@ -164,13 +162,21 @@ class Dispatcher:
             for one in held:
                 if (now := started.get(one.row.effect_id)) is not None:
                     del waiting[one.row.effect_id]
-                    sends[self._open(one, now)] = one.row.draft_id
+                    sends[self._open(one, now)] = one
+            if sends:
+                self._spawn(self._watch(sends))
             if waiting:
                 await self._put_back(list(waiting.values()))
         finally:
             for row in waiting.values():
                 self._lanes.give_back(row.lane)
-        await self._show_slow(sends)
+
+    async def _put_back(self, rows: Sequence[ClaimedRow]) -> None:
+        deps = self._deps
+        if self._stopping:
+            await giveback.release(deps.db, deps.owner, rows, wait_seconds=0.0)
+        else:
+            await giveback.put_back(deps.db, deps.owner, rows, deps.ops_channel)
 
     async def _start(self, held: Sequence[_Held]) -> dict[UUID, StartedRow]:
         async with self._deps.db.transaction() as conn:
@@ -190,10 +196,10 @@ class Dispatcher:
         return send
 
     async def _send(self, held: _Held, now: StartedRow) -> None:
-        """Make one call under its deadline and hand in its answer, also when we are cancelled by a stop."""
+        """Make one call and hand in its answer, also when it was cancelled: by its deadline or by a stop."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        outcome: SendOutcome = Unknown("stopped")
+        outcome: SendOutcome | None = None
         may_repeat = False
         try:
             if held.policy is None or held.row.body is None:
@@ -202,49 +208,39 @@ class Dispatcher:
             connector = self._deps.connectors[held.row.effect_type]
             effect = to_effect(held.row, held.policy, now.attempts)
             may_repeat = connector.idempotent(effect)
-            async with asyncio.timeout(held.policy.timeout_seconds + self._deps.margin_seconds):
-                outcome = await perform(connector, effect)
-        except TimeoutError:
-            outcome = Unknown("deadline")
+            outcome = await perform(connector, effect)
         finally:
+            if outcome is None:
+                outcome = Unknown("stopped" if self._stopping else "deadline")
             is_good = isinstance(outcome, Sent | Refused)
             self._lanes.judge(held.row.lane, is_good=is_good, seconds=loop.time() - began)
-            policy = held.policy or EffectPolicy(type=held.row.effect_type)
+            policy = EffectPolicy(type=held.row.effect_type) if held.policy is None else held.policy
             answer = Answer(held.row, now.version, now.attempts, outcome, policy, may_repeat)
             self._recorder.hand_in(answer)
 
-    async def _put_back(self, rows: Sequence[ClaimedRow]) -> None:
-        """Give back what was not started.
+    async def _watch(self, sends: Mapping[asyncio.Task[Any], _Held]) -> None:
+        """Let cards say "sending" where it takes long enough to be seen, and end each call at its deadline.
 
-        What may never start as it is goes to its reviewers or, if an earlier try may have arrived, to ops.
+        One watch for a batch: a timer for each call would cost a quarter of all that a quick send costs.
         """
-        db, owner = self._deps.db, self._deps.owner
-        if not self._stopping:
-            async with db.connection() as conn:
-                outdated = await outbox.find_outdated_effects(conn, [row.effect_id for row in rows])
-            late = [row for row in rows if row.effect_id in outdated]
-            rows = [row for row in rows if row.effect_id not in outdated]
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        margin = self._deps.margin_seconds
+        open_sends = set(sends)
+        for seconds in sorted({SLOW_SEND_SECONDS, *(one.timeout_seconds + margin for one in sends.values())}):
+            if open_sends:
+                _, open_sends = await asyncio.wait(
+                    open_sends, timeout=max(0.0, began + seconds - loop.time())
+                )
+            for send in open_sends:
+                if sends[send].timeout_seconds + margin <= seconds:
+                    send.cancel()
+            if open_sends and seconds == SLOW_SEND_SECONDS:
+                self._spawn(self._show([sends[send].row.draft_id for send in open_sends]))
 
-            async def work(conn: Connection) -> None:
-                await settle.lock(conn, late)
-                await settle.withdraw(conn, [row for row in late if not row.is_ambiguous])
-                ambiguous = [row for row in late if row.is_ambiguous]
-                await settle.halt(conn, owner, ambiguous, self._deps.ops_channel)
-
-            if late:
-                await db.retrying(work)
-        async with db.connection() as conn:
-            wait = 0.0 if self._stopping else RELEASE_WAIT_SECONDS
-            await outbox.release_effects(conn, owner, rows, wait_seconds=wait)
-
-    async def _show_slow(self, sends: Mapping[asyncio.Task[Any], UUID]) -> None:
-        """Let cards say "sending" where it takes long enough to be seen."""
-        if not sends:
-            return
-        _, slow = await asyncio.wait(sends, timeout=SLOW_SEND_SECONDS)
-        if slow and not self._stopping:
-            async with self._deps.db.connection() as conn:
-                await cards.want_cards(conn, [sends[send] for send in slow])
+    async def _show(self, draft_ids: Sequence[UUID]) -> None:
+        async with self._deps.db.connection() as conn:
+            await cards.want_cards(conn, draft_ids)
 
     def _recorded(self, answers: Sequence[Answer]) -> None:
         self._deps.settled()

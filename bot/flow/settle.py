@@ -103,6 +103,8 @@ async def record(
 
 async def halt(conn: Connection, owner: str, effects: Sequence[EffectRef], ops_channel: str | None) -> None:
     """Call held effects unknown that may be out already and may not be sent again; their heads are locked."""
+    if not effects:
+        return
     result = Result(state=UNKNOWN, reason="outdated", is_ambiguous=True)
     versions = await outbox.record_outcomes(
         conn, owner, [(effect.effect_id, effect.version, result) for effect in effects]

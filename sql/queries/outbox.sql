@@ -101,9 +101,7 @@ RETURNING e.effect_id;
 
 -- name: find_outdated_effects
 -- Which of these not started effects a newer version or the clock has overtaken.
-SELECT e.effect_id,
-       NOT EXISTS (SELECT FROM draft_heads AS h
-                    WHERE h.draft_key = e.draft_key AND h.source_version = e.known_version) AS is_overtaken
+SELECT e.effect_id
   FROM effect_outbox AS e
  WHERE e.effect_id = ANY(%(effect_ids)s::uuid[]) AND e.effect_type <> 'resume'
    AND e.state IN ('pending', 'sending') AND e.started_at IS NULL
