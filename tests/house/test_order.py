@@ -36,7 +36,8 @@ GROUND = {
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
-    "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing",
+    "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing"
+    " picture naming drawing turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers typed verdicts switching"
         " commands home buttons modals listeners slack_door"
