@@ -21,7 +21,7 @@ ROLES: Final[dict[str, str]] = {
     workspace.U_ALICE: "reviewer",
     workspace.U_BOB: "reviewer, asks for refunds",
     workspace.U_CAROL: "reviewer and lead",
-    workspace.U_GRID: "reviewer, Enterprise Grid",
+    workspace.U_GRID: "reviews refunds, Enterprise Grid",
     workspace.U_ADMIN: "admin, no reviewer",
     workspace.U_RITA: "asks for mails",
     workspace.U_MEMBER: "member, no reviewer",

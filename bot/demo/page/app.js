@@ -124,6 +124,10 @@ function showKey(key, { open }) {
 function choosePane(id) {
   document.body.dataset.pane = id;
   for (const button of $("bottom").children) button.setAttribute("aria-current", String(button.dataset.pane === id));
+  if (id === "slack-pane" && state) {
+    $("messages").dataset.channel = ""; // What was drawn unseen could not be scrolled to its newest.
+    drawMiddle();
+  }
   if (WIDE.matches) $(id).scrollIntoView({ block: "nearest", behavior: "smooth" });
 }
 

@@ -38,6 +38,7 @@ export function offerKeys(posted) {
   const keys = [...new Set(posted.map((each) => each.key))];
   if (list.dataset.keys === keys.join()) return;
   list.dataset.keys = keys.join();
+  if (!key && keys.length) chooseKey(keys[0]);
   list.replaceChildren(...keys.map((each) => h("option", { value: each })));
 }
 
