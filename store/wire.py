@@ -73,4 +73,8 @@ class Wire:
             await asyncio.sleep(GATHER_SECONDS)
             self._something.clear()
             names, self._waiting = self._waiting, set()
-            await _NOTIFY.value(conn, {"message": f"{self._owner} {','.join(sorted(names))}"})
+            try:
+                await _NOTIFY.value(conn, {"message": f"{self._owner} {','.join(sorted(names))}"})
+            except psycopg.Error:
+                self.say(names)  # An idle connection that was cut is noticed only now.
+                raise
