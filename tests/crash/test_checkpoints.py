@@ -1,0 +1,159 @@
+"""A process dies by SIGKILL at each named checkpoint; a fresh one finishes and every promise was kept.
+Not here: two living processes (tests/race) or trouble outside (test_outside).
+"""
+
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from bot.demo.slack_workspace import C_OPS, U_ADMIN
+from bot.demo.world import DROP, Fault
+from bot.flow.checkpoints import NAMES
+from tests.processes import Bot, Stage, event, key_of
+from tests.watching import Watch, check_promises
+
+N = 7
+KEY = key_of(N)
+SEND = "/webhook/send-mail"
+SHOWN = "SELECT count(*) = 1 FROM cards WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"
+UNDECIDED = "SELECT count(*) = 1 FROM drafts WHERE status = 'pending'"
+COMPLETED = "SELECT count(*) = 1 FROM workflow_runs WHERE state = 'completed'"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What leads to a point's death, and what must be found on the far side once all is over."""
+
+    drive: Callable[[Stage, Watch, Bot], Awaitable[None]]
+    drafted: bool = True
+    asked: int = 0
+    answered: int = 200  # What upstream hears when it delivers the event again.
+
+
+async def post(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await stage.post(bot, event(N, draft=TRIALS[bot.dies_at].drafted))
+
+
+async def approve(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await post(stage, watch, bot)
+    await watch.until(SHOWN)
+    await stage.click(bot, KEY)
+
+
+async def lose_answer(stage: Stage, watch: Watch, bot: Bot) -> None:
+    stage.world.world.misbehave(SEND, Fault(DROP), times=1)
+    await approve(stage, watch, bot)
+    await watch.until("SELECT count(*) = 1 FROM effect_outbox WHERE state = 'unknown'")
+    await watch.hurry()
+
+
+async def expire(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await post(stage, watch, bot)
+    await watch.until(SHOWN)
+    await watch.change("UPDATE drafts SET expires_at = now()")
+    await watch.hurry()
+
+
+async def pull(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await post(stage, watch, bot)
+    await watch.until(SHOWN)
+    await stage.actor(bot).slash(U_ADMIN, "kill mail storm")
+
+
+MODEL = Trial(post, drafted=False, asked=1)
+TRIALS = {
+    "receive.before_commit": Trial(post, answered=202),
+    "receive.after_commit": Trial(post),
+    "draft.after_claim": MODEL,
+    "draft.before_model": MODEL,
+    "draft.after_model": Trial(post, drafted=False, asked=2),  # Its answer died with it.
+    "draft.after_answer_stored": MODEL,
+    "draft.before_open_commit": MODEL,
+    "draft.after_open_commit": MODEL,
+    "show.after_claim": Trial(post),
+    "show.before_post": Trial(post),
+    "show.after_post": Trial(post),
+    "show.after_shown": Trial(post),
+    "decide.before_commit": Trial(approve),
+    "decide.after_commit": Trial(approve),
+    "expire.after_commit": Trial(expire),
+    "dispatch.after_claim": Trial(approve),
+    "dispatch.after_start": Trial(approve),
+    "dispatch.before_record": Trial(approve),
+    "dispatch.after_record": Trial(approve),
+    "reconcile.after_look_up": Trial(lose_answer),
+    "reconcile.after_record": Trial(lose_answer),
+    "switch.after_commit": Trial(pull),
+}
+
+
+# Every point has its trial; a new one without is noticed here.
+def test_every_checkpoint_is_tried() -> None:
+    assert set(TRIALS) == set(NAMES)
+
+
+# Whatever step a process dies in: the event is kept, one card, one decision, one send, a record that holds.
+@pytest.mark.parametrize("point", NAMES)
+async def test_killed_at(stage: Stage, watch: Watch, point: str) -> None:
+    trial = TRIALS[point]
+    victim = await stage.started(point)
+    await trial.drive(stage, watch, victim)
+    assert await victim.over() == -signal.SIGKILL
+    bot = await stage.started()
+    await watch.bury(victim)
+    again = await stage.post(bot, event(N, draft=trial.drafted))
+    assert again is not None
+    assert again.status_code == trial.answered
+    if point == "expire.after_commit":
+        await see_expired(stage, watch, bot)
+    else:
+        await see_through(stage, watch, bot, point)
+    assert stage.asked(N) == trial.asked
+    assert len(stage.cards(KEY)) == 1
+    assert await watch.value("SELECT count(*) FROM workflow_runs") == 1
+    assert await watch.value("SELECT duplicates FROM seen_events") <= 1
+    await check_promises(stage, watch)
+
+
+async def see_expired(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await watch.until("SELECT bool_and(shown_version = wanted_version) FROM cards", hurry=True)
+    assert await watch.value("SELECT state FROM workflow_runs") == "expired"
+    assert "stet.approve" not in str(stage.cards(KEY)[0].blocks)
+    assert not stage.sent()
+
+
+async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:
+    await watch.until(SHOWN, hurry=True)
+    if point == "switch.after_commit":
+        await see_closed(stage, watch, bot)
+    elif await watch.value(UNDECIDED):
+        assert (await stage.click(bot, KEY)).kept
+    if point == "dispatch.after_start":
+        await see_unknown(stage, watch, bot)
+    await watch.until(COMPLETED, hurry=True)
+    await watch.until("SELECT bool_and(shown_version = wanted_version) FROM cards", hurry=True)
+    assert list(stage.sent().values()) == [1]
+
+
+async def see_closed(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """The kill whose answer was lost holds, until somebody resumes."""
+    assert not await watch.value("SELECT open FROM kill_switch WHERE scope = 'all'")
+    assert (await stage.click(bot, KEY)).kept
+    await watch.hurry()
+    assert (await stage.actor(bot).slash(U_ADMIN, "resume the storm is over")).kept
+    assert await watch.value("SELECT started_at FROM effect_outbox") is None
+    await watch.hurry()
+
+
+async def see_unknown(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """It was started, so nobody knows; the look-up proves nothing, and only a person sends it again."""
+    asked = "SELECT count(*) = 1 FROM effect_look_ups WHERE last_answer = 'absent'"
+    await watch.until(asked, hurry=True)
+    effect = "SELECT count(*) = 1 FROM cards WHERE effect_id IS NOT NULL AND shown_version = wanted_version"
+    await watch.until(effect, hurry=True)
+    assert await watch.value("SELECT state FROM effect_outbox") == "unknown"
+    assert not stage.sent()
+    (card,) = [each for each in stage.ops() if "stet.unknown.resend" in str(each.blocks)]
+    assert (await stage.actor(bot).click(U_ADMIN, C_OPS, card.ts, "stet.unknown.resend")).kept
