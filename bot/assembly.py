@@ -40,6 +40,7 @@ from store.database import Database
 from store.wire import Wire
 
 POLL_SECONDS: Final = 5.0  # The net under a lost wake; idle, that is a handful of cheap questions.
+TURN_SECONDS: Final = 1.0  # A channel takes one post a second; a card whose turn has come is found then.
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
 FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
@@ -192,7 +193,7 @@ def _steps(settings: Settings, parts: Parts, owner: str) -> list[Step]:
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
-        Step("show", shower.run_once, POLL_SECONDS),
+        Step("show", shower.run_once, TURN_SECONDS),
         Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),

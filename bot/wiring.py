@@ -20,10 +20,13 @@ from bot.assembly import Process, build_process
 from bot.connectors.reach import ReachError
 from bot.logs import set_up_logs
 from bot.policy.kinds import Policy, load_policy
+from bot.policy.switch import ALL_SCOPE
 from bot.registry import RegistryError, find_connectors
 from bot.settings import Settings
 from store import migrate
+from store.errors import DatabaseAway
 from store.reached import database_of
+from store.switch import want_waiting_cards
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +68,7 @@ async def _run(process: Process, settings: Settings, ready: Callable[[int], None
         hopeless = await parts.outside.identity.ask()
         if hopeless is not None:
             raise CannotStart(f"SLACK_BOT_TOKEN is refused by Slack ({hopeless}): copy the bot token again")
+        await _show_switch(process)
         process.wire.start()
         process.timer.start()
         with _listening(settings) as listener:
@@ -72,6 +76,15 @@ async def _run(process: Process, settings: Settings, ready: Callable[[int], None
             await _serve_http(process, listener)
     finally:
         await _stop(process)
+
+
+async def _show_switch(process: Process) -> None:
+    """Draw again what waits to be sent: the setting may have changed since the cards were drawn."""
+    try:
+        async with process.parts.db.connection() as conn:
+            await want_waiting_cards(conn, ALL_SCOPE)
+    except DatabaseAway:
+        log.warning("the cards of waiting effects were not asked for: the database is away")
 
 
 async def _serve_http(process: Process, listener: socket.socket) -> None:
