@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent / "sql" / "queries"
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$")
 _ZERO = re.compile(r"zero rows:\s*(?P<meaning>.+)", re.IGNORECASE)
-_WRITE = re.compile(r"(?<!FOR )(?<!DO )\b(UPDATE|DELETE FROM)\b")
+_WRITE = re.compile(r"(?<!FOR )(?<!NO KEY )(?<!DO )\b(UPDATE|DELETE FROM)\b")
 
 RowT = TypeVar("RowT", bound=BaseModel)
 

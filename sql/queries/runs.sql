@@ -18,7 +18,7 @@ UPDATE workflow_runs AS r
        next_attempt_at = clock_timestamp() + %(lease_seconds)s * interval '1 second',
        takeovers = r.takeovers + (due.state = 'processing')::int, version = r.version + 1, updated_at = now()
   FROM due, run_inputs AS i
- WHERE r.run_id = due.run_id AND i.run_id = r.run_id
+ WHERE r.run_id = due.run_id AND r.state = due.state AND i.run_id = r.run_id
 RETURNING r.run_id, r.idempotency_key, r.kind, r.entity, r.draft_key, r.source_version, r.version, r.attempts,
           r.takeovers, r.result, i.payload, i.draft, i.requested_by;
 
