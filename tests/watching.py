@@ -24,8 +24,8 @@ WATCHED = (
     "seen_events",
     "effect_look_ups",
 )
-# Due times (backoffs, settle windows) have no event that tells of them: they are made due by hand, again after
-# each change and at the latest so often.
+# Due times (backoffs, settle windows) have no event that tells of them: they are made due by hand, after each
+# change and at the latest so often.
 AGAIN_SECONDS = 0.5
 _MAKE_DUE: tuple[LiteralString, ...] = (
     """UPDATE workflow_runs SET lease_expires_at = now(), next_attempt_at = now()
