@@ -53,8 +53,9 @@ CREATE INDEX effects_cancelled_by_key ON effect_outbox (idempotency_key) WHERE s
 CREATE INDEX effects_due ON effect_outbox (lane, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX effects_leased ON effect_outbox (lease_expires_at) WHERE state = 'sending';
 CREATE INDEX effects_unknown ON effect_outbox (next_attempt_at) WHERE state = 'unknown';
--- The freshness sweep: approvals that outlive themselves while they wait.
-CREATE INDEX effects_going_stale ON effect_outbox (fresh_until) WHERE state = 'pending';
+-- The freshness sweep: approvals that outlive themselves while they wait. NOT NULL also keeps claims off it, whatever
+-- the statistics say.
+CREATE INDEX effects_going_stale ON effect_outbox (fresh_until) WHERE state = 'pending' AND fresh_until IS NOT NULL;
 -- "Nothing older unfinished of the same draft_key", and runs that wait for an unsettled effect.
 CREATE INDEX effects_open_by_draft_key ON effect_outbox (draft_key) WHERE state IN ('pending', 'sending', 'unknown');
 

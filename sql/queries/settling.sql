@@ -1,6 +1,7 @@
 -- name: settle_drafts
 -- End drafts and their runs with their effects: sent once no effect of the draft is open, failed and the like at once.
--- The heads are locked. (The scalar subquery asks the index draft by draft, whatever the statistics say.)
+-- The heads are locked. (IS NOT DISTINCT FROM: found by id, never through the index of open drafts; the scalar subquery
+-- asks its index draft by draft, whatever the statistics say.)
 -- zero rows: nothing: effects of theirs are still open, or they were ended before
 WITH given AS MATERIALIZED (
     SELECT *
@@ -11,7 +12,7 @@ WITH given AS MATERIALIZED (
        SET status = given.status, version = d.version + 1, updated_at = now()
       FROM given
      WHERE d.draft_id = given.draft_id AND d.draft_id = ANY(ARRAY(SELECT draft_id FROM given))
-       AND d.status IN ('approved', 'scheduled')
+       AND (d.status IS NOT DISTINCT FROM 'approved' OR d.status IS NOT DISTINCT FROM 'scheduled')
        AND (given.status <> 'sent' OR (
             SELECT o.effect_id FROM effect_outbox AS o
              WHERE o.draft_key = d.draft_key AND o.state IN ('pending', 'sending', 'unknown')
