@@ -38,7 +38,7 @@ def parameters(query: Query) -> int:
 @pytest.fixture(scope="module")
 def conn(shared_dsn: str) -> Iterator[psycopg.Connection[Any]]:
     """A session as the program has it, with the plan that does not know the parameters."""
-    with psycopg.connect(shared_dsn, autocommit=True) as made:
+    with psycopg.connect(shared_dsn, autocommit=True, prepare_threshold=None) as made:
         made.execute("SET plan_cache_mode = force_generic_plan")
         yield made
 
