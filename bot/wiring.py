@@ -31,6 +31,7 @@ from store.switch import want_waiting_cards
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 3  # Events and clicks in hand are answered within it; a click takes 2.5 s at most.
+CLAIMING_SECONDS: Final = 1  # A claim in hand is one statement; what it claimed is given back by its owner.
 BACKLOG: Final = 2048  # n8n opens a connection an event; a burst waits here while one batch is stored.
 
 
@@ -123,9 +124,13 @@ def _heeding_signals(server: uvicorn.Server) -> Iterator[None]:
 
 
 async def _stop(process: Process) -> None:
-    """Stop in order: nothing new begins, model calls are given back, sends have their grace."""
+    """Stop in order: nothing new begins, model calls are given back, sends have their grace.
+
+    A step that waits for Slack or for a look-up has no more time than the sends; its work is found again.
+    """
     parts = process.parts
-    await process.timer.stop()
+    steps = asyncio.create_task(process.timer.stop())
+    await asyncio.wait({steps}, timeout=CLAIMING_SECONDS)
     await asyncio.gather(
         parts.doors.settle(),
         parts.receiver.close(),
@@ -133,6 +138,8 @@ async def _stop(process: Process) -> None:
         parts.dispatcher.stop(),
         return_exceptions=True,
     )
+    process.timer.abandon()
+    await steps
     await asyncio.gather(parts.counts.flush(), process.wire.stop(), return_exceptions=True)
     await asyncio.gather(
         parts.outside.model.aclose(), parts.outside.slack.close(), parts.db.close(), return_exceptions=True

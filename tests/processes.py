@@ -124,6 +124,7 @@ class Bot:
         self.lines: list[dict[str, Any]] = []
         self._code = code
         self._serving: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._heard = asyncio.Event()
         self._ends: int | None = ends
         self._log = log
         self._reading = asyncio.create_task(self._read())
@@ -153,6 +154,15 @@ class Bot:
             await self._reading
         return code
 
+    async def said(self, event: str) -> None:
+        """Wait until it has logged this. Raises Ended if it dies before."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not any(line.get("event") == event for line in self.lines):
+                if self._reading.done():
+                    raise Ended(self.told())
+                self._heard.clear()
+                await self._heard.wait()
+
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         if not self.is_over:
@@ -178,11 +188,13 @@ class Bot:
             except ValueError:
                 said = {"raw": line.decode("utf-8", "replace").rstrip()}
             self.lines.append(said)
+            self._heard.set()
             if said.get("event") == "serving":
                 self.port = said["port"]
                 self._serving.set_result(True)
         if not self._serving.done():
             self._serving.set_result(False)
+        self._heard.set()
 
     def _let_go(self) -> None:
         if self._ends is not None:
@@ -235,6 +247,15 @@ class Stage:
             )
         except httpx2.HTTPError:
             return None
+
+    async def refused(self, bot: Bot) -> None:
+        """Wait until it takes no new connections, as a process that was told to stop."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    await self._http.get(f"{bot.url}/healthz", headers={"connection": "close"})
+        except httpx2.HTTPError:
+            return
 
     async def clear(self) -> None:
         """End every process and hang up."""
