@@ -122,11 +122,13 @@ CREATE TABLE draft_heads (
     source_version bigint NOT NULL,
     run_id         uuid NOT NULL,
     draft_id       uuid,
+    moves          integer NOT NULL DEFAULT 0,
     CONSTRAINT draft_heads_pkey PRIMARY KEY (draft_key)
 );
 COMMENT ON TABLE draft_heads IS 'The newest version known of each draft_key, for ever: the version gate, and the first lock of every decision.';
 COMMENT ON COLUMN draft_heads.run_id IS 'The run that holds the newest version.';
 COMMENT ON COLUMN draft_heads.draft_id IS 'The newest draft of this key, open or not.';
+COMMENT ON COLUMN draft_heads.moves IS 'How often a newer version came; 0 says that nothing older can be open.';
 GRANT INSERT, SELECT, UPDATE ON draft_heads TO stet_app;
 
 CREATE TABLE seen_events (
@@ -363,12 +365,12 @@ COMMENT ON COLUMN effect_outbox.started_at IS 'Set right before the call of this
 COMMENT ON COLUMN effect_outbox.ambiguous_at IS 'First time a try may have reached the provider; then no machine writes failed.';
 CREATE INDEX effects_cancelled_by_key ON effect_outbox USING btree (idempotency_key) WHERE state = 'cancelled'::text;
 CREATE INDEX effects_due ON effect_outbox USING btree (lane, next_attempt_at) WHERE state = 'pending'::text;
-CREATE INDEX effects_going_stale ON effect_outbox USING btree (fresh_until) WHERE state = 'pending'::text;
+CREATE INDEX effects_going_stale ON effect_outbox USING btree (fresh_until) WHERE state = 'pending'::text AND fresh_until IS NOT NULL;
 CREATE INDEX effects_leased ON effect_outbox USING btree (lease_expires_at) WHERE state = 'sending'::text;
 CREATE UNIQUE INDEX effects_once ON effect_outbox USING btree (idempotency_key, effect_type, target) WHERE state <> 'cancelled'::text;
 CREATE INDEX effects_open_by_draft_key ON effect_outbox USING btree (draft_key) WHERE state = ANY (ARRAY['pending'::text, 'sending'::text, 'unknown'::text]);
 CREATE INDEX effects_unknown ON effect_outbox USING btree (next_attempt_at) WHERE state = 'unknown'::text;
-CREATE TRIGGER effects_listed_moves BEFORE UPDATE OF state ON effect_outbox FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state) EXECUTE FUNCTION refuse_unlisted_move('effect');
+CREATE TRIGGER effects_listed_moves BEFORE UPDATE OF state ON effect_outbox FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state AND NOT (old.state = 'pending'::text AND new.state = 'sending'::text) AND NOT (old.state = 'sending'::text AND new.state = 'completed'::text)) EXECUTE FUNCTION refuse_unlisted_move('effect');
 GRANT INSERT, SELECT, UPDATE ON effect_outbox TO stet_app;
 
 CREATE TABLE effect_payloads (

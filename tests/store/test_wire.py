@@ -109,7 +109,9 @@ async def test_a_broken_wire_is_strung_again(dsn: str, monkeypatch: pytest.Monke
             proxy.cut()
             await until_heard(dsn, here)
             one.say(["show"])
-            assert await there.next() == ["show"]
+            # A word whose answer was cut is said again: heard twice, never not at all.
+            while "show" not in await there.next():
+                pass
 
 
 # Stopping hangs up at once, whatever the wire is doing, and leaves no session behind.
