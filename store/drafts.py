@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from store.ids import new_id
 from store.queries import Connection, query
-from store.rows import Row
+from store.rows import RevisedDraft, Row
 
 _KEEP_SNAPSHOT = query("keep_snapshot")
 _FIND_OPEN = query("find_open_draft")
@@ -29,13 +29,6 @@ class OpenDraft(Row):
     status: str
     revision: int
     approval_id: UUID | None
-
-
-class RevisedDraft(Row):
-    """A draft and the number of the revision it shows now."""
-
-    draft_id: UUID
-    revision: int
 
 
 @dataclass(frozen=True, slots=True)

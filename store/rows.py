@@ -53,6 +53,19 @@ class ReopenedRow(Row):
     run_id: UUID
 
 
+class RevisedDraft(Row):
+    """A draft and the number of the revision it shows now."""
+
+    draft_id: UUID
+    revision: int
+
+
+class EditedDraft(RevisedDraft):
+    """A draft with room for the content of its next revision, and the run it belongs to."""
+
+    run_id: UUID
+
+
 class EffectRef(Row):
     """An effect as far as moving it needs; `version` is the one the next move must find."""
 
@@ -100,3 +113,13 @@ class Result:
 
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Which token of their own window a person spends on an edit or a wish."""
+
+    token_hash: str
+    revision: int
+    surface: str
+    subject: str

@@ -17,9 +17,10 @@ from bot.policy.retries import Fault
 from store import alerts, audit, drafts, heads, runs
 from store.audit import Entry
 from store.database import Database
-from store.drafts import Content, Frozen, OpenDraft, Opening, RevisedDraft
+from store.drafts import Content, Frozen, OpenDraft, Opening
 from store.heads import Reopening
 from store.queries import Connection
+from store.rows import RevisedDraft
 from store.runs import ClaimedRun, Held
 
 SYSTEM = "system"

@@ -133,14 +133,22 @@ CREATE TABLE redrafts (
     lease_owner      text,
     lease_expires_at timestamptz,
     next_attempt_at  timestamptz NOT NULL DEFAULT now(),
+    result           jsonb,
     opened_at        timestamptz NOT NULL DEFAULT now(),
     closed_at        timestamptz,
     outcome          text,
     CONSTRAINT redrafts_closed_with_outcome CHECK ((closed_at IS NULL) = (outcome IS NULL)),
+    CONSTRAINT redrafts_answer_while_open CHECK (closed_at IS NULL OR result IS NULL),
     CONSTRAINT redrafts_lease_while_open CHECK (closed_at IS NULL OR lease_owner IS NULL),
     CONSTRAINT redrafts_lease_whole CHECK ((lease_owner IS NULL) = (lease_expires_at IS NULL))
 );
 COMMENT ON TABLE redrafts IS 'A person''s wish for another revision by the model; leased like a run.';
+COMMENT ON COLUMN redrafts.attempts IS 'Claims so far; an owner of an earlier claim writes nothing.';
+COMMENT ON COLUMN redrafts.result IS 'The model''s checked answer until it is a revision; gone once the wish is closed.';
+COMMENT ON COLUMN redrafts.outcome IS
+    'done, failed, unavailable, timed_out, overtaken, newer_event or expired: why the wish is over.';
 -- At most one open a draft.
 CREATE UNIQUE INDEX redrafts_one_open ON redrafts (draft_id) WHERE closed_at IS NULL;
 CREATE INDEX redrafts_due ON redrafts (next_attempt_at) WHERE closed_at IS NULL;
+-- What was asked about one draft: how many wishes are left, and how the last one ended.
+CREATE INDEX redrafts_of_draft ON redrafts (draft_id);

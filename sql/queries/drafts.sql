@@ -66,7 +66,8 @@ WITH head AS (
      WHERE c.draft_id = revised.draft_id
 ), redrafted AS (
     UPDATE redrafts AS rd
-       SET closed_at = clock_timestamp(), outcome = 'newer_event', lease_owner = NULL, lease_expires_at = NULL
+       SET closed_at = clock_timestamp(), outcome = 'newer_event', lease_owner = NULL, lease_expires_at = NULL,
+           result = NULL
       FROM revised
      WHERE rd.draft_id = revised.draft_id AND rd.closed_at IS NULL
 )

@@ -27,7 +27,8 @@ WITH expired AS (
      WHERE a.draft_id = expired.draft_id AND a.ended_at IS NULL
 ), closed AS (
     UPDATE redrafts AS rd
-       SET closed_at = clock_timestamp(), outcome = 'expired', lease_owner = NULL, lease_expires_at = NULL
+       SET closed_at = clock_timestamp(), outcome = 'expired', lease_owner = NULL, lease_expires_at = NULL,
+           result = NULL
       FROM expired
      WHERE rd.draft_id = expired.draft_id AND rd.closed_at IS NULL
 ), drawn AS (

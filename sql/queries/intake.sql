@@ -101,7 +101,8 @@ SELECT d.run_id, r.idempotency_key, d.draft_key, d.draft_id, d.status
 -- name: close_overtaken_redrafts
 -- A newer event ends the redraft of an older draft.
 -- zero rows: nothing, none was open
-UPDATE redrafts SET closed_at = now(), outcome = 'newer_event', lease_owner = NULL, lease_expires_at = NULL
+UPDATE redrafts
+   SET closed_at = now(), outcome = 'newer_event', lease_owner = NULL, lease_expires_at = NULL, result = NULL
  WHERE draft_id = ANY(%(draft_ids)s::uuid[]) AND closed_at IS NULL;
 
 -- name: lock_unfinished_effects
