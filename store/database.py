@@ -28,6 +28,7 @@ STATEMENT_TIMEOUT_MS = 20_000  # No statement of ours takes a second; one that d
 IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths of its rate.
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
+RECONNECT_SECONDS = 3.0  # Later tries wait ever longer; after this the next caller begins anew, at once.
 TRUSTED_SECONDS = 1.0  # A connection used this recently is alive, or one call fails and all are asked again.
 NEVER = float("-inf")
 RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
@@ -87,7 +88,7 @@ class Database:
             open=False,
             timeout=ACQUIRE_TIMEOUT_SECONDS,
             configure=self._configure,
-            reconnect_timeout=30,
+            reconnect_timeout=RECONNECT_SECONDS,
             kwargs={"autocommit": True, "application_name": name, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
         )
 

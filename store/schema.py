@@ -71,10 +71,7 @@ def _function(found: Found) -> str:
 
 
 def _trigger(found: Found) -> list[str]:
-    lines = [f"{found['definition']};"]
-    if found["is_always_on"]:
-        lines.append(f"ALTER TABLE {found['table_name']} ENABLE ALWAYS TRIGGER {found['name']};")
-    return lines
+    return [f"{line};" for line in (found["definition"], found["always_on"]) if line is not None]
 
 
 def _table(table: Found, columns: list[Found], constraints: list[Found]) -> str:
@@ -82,7 +79,7 @@ def _table(table: Found, columns: list[Found], constraints: list[Found]) -> str:
     rules = [_column(column, width) for column in columns]
     rules += [f"CONSTRAINT {rule['name']} {rule['definition']}" for rule in constraints]
     name = table["name"]
-    lines = [f"CREATE TABLE {name} (", ",\n".join(f"    {rule}" for rule in rules), ");"]
+    lines = [table["opening"], ",\n".join(f"    {rule}" for rule in rules), ");"]
     if table["says"]:
         lines.append(f"COMMENT ON TABLE {name} IS {_quoted(table['says'])};")
     lines += [

@@ -1,6 +1,6 @@
 -- name: list_tables
 -- Every table of ours in the order of its making, with what it is for.
-SELECT c.relname AS name, obj_description(c.oid, 'pg_class') AS says
+SELECT c.relname AS name, 'CREATE TABLE ' || c.relname || ' (' AS opening, obj_description(c.oid, 'pg_class') AS says
   FROM pg_class AS c
  WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
  ORDER BY c.oid;
@@ -36,9 +36,9 @@ SELECT c.relname AS table_name, pg_get_indexdef(i.indexrelid, 0, true) AS defini
  ORDER BY x.relname;
 
 -- name: list_triggers
--- Every trigger of ours, and whether it fires for every role and mode.
-SELECT c.relname AS table_name, t.tgname AS name, pg_get_triggerdef(t.oid, true) AS definition,
-       t.tgenabled = 'A' AS is_always_on
+-- Every trigger of ours; always_on says what lets it fire in every mode, where it does.
+SELECT c.relname AS table_name, pg_get_triggerdef(t.oid, true) AS definition,
+       CASE t.tgenabled WHEN 'A' THEN 'ALTER TABLE ' || c.relname || ' ENABLE ALWAYS TRIGGER ' || t.tgname END AS always_on
   FROM pg_trigger AS t
   JOIN pg_class AS c ON c.oid = t.tgrelid
  WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal

@@ -420,6 +420,25 @@ async def test_no_server_is_away(dsn: str, monkeypatch: pytest.MonkeyPatch, faul
                     pass
 
 
+# An outage ends with the first call after it, not with a wait that grew while it lasted.
+async def test_an_outage_ends_with_the_next_call(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "RECONNECT_SECONDS", 0.0)
+    async with proxied(dsn) as (proxy, through), opened(through, max_size=2) as db:
+        await both_pids(db)
+        await proxy.refuse()
+        proxy.cut()
+        monkeypatch.setattr(database, "ACQUIRE_TIMEOUT_SECONDS", 0.05)
+        for _ in range(4):
+            with pytest.raises(DatabaseAway):
+                async with db.transaction() as conn:
+                    await raise_alert(conn, "one")
+        monkeypatch.setattr(database, "ACQUIRE_TIMEOUT_SECONDS", 30.0)
+        await proxy.listen()
+        async with db.transaction() as conn:
+            await raise_alert(conn, "two")
+    assert raised(dsn) == ["two"]
+
+
 # A closed pool lends nothing and says so as it says everything.
 async def test_a_closed_pool_is_away(dsn: str) -> None:
     db = Database(dsn)
