@@ -200,6 +200,9 @@ CREATE TABLE drafts (
     expires_at    timestamp with time zone NOT NULL,
     decided_at    timestamp with time zone,
     updated_at    timestamp with time zone NOT NULL DEFAULT now(),
+    asked_at      timestamp with time zone NOT NULL DEFAULT now(),
+    reminded      smallint NOT NULL DEFAULT 0,
+    reminder_ts   text,
     CONSTRAINT drafts_pkey PRIMARY KEY (draft_id),
     CONSTRAINT drafts_known_status CHECK (status = ANY (ARRAY['pending'::text, 'scheduled'::text, 'approved'::text, 'sent'::text, 'rejected'::text, 'expired'::text, 'cancelled'::text, 'failed'::text])),
     CONSTRAINT drafts_question_while_pending CHECK ((status = 'pending'::text) = (approval_id IS NOT NULL)),
@@ -211,8 +214,12 @@ COMMENT ON COLUMN drafts.approval_id IS 'The open question; none unless pending.
 COMMENT ON COLUMN drafts.known_version IS 'The head''s version this draft answers to: a head that is newer blocks every decision.';
 COMMENT ON COLUMN drafts.notice IS 'A word for the card: newer_failed, withdrawn_newer, withdrawn_stale.';
 COMMENT ON COLUMN drafts.earlier_id IS 'The draft before this one for the same key, for "was rejected by".';
+COMMENT ON COLUMN drafts.asked_at IS 'Since when this term runs: set with expires_at, and like it not by edit or redraft.';
+COMMENT ON COLUMN drafts.reminded IS 'How many reminders of this term were taken; each is taken before it is posted.';
+COMMENT ON COLUMN drafts.reminder_ts IS 'The line of this term in the card''s thread, which later reminders edit.';
 CREATE INDEX drafts_expiring ON drafts USING btree (expires_at) WHERE status = 'pending'::text;
 CREATE UNIQUE INDEX drafts_one_open_per_key ON drafts USING btree (draft_key) WHERE status = ANY (ARRAY['pending'::text, 'scheduled'::text, 'approved'::text]);
+CREATE INDEX drafts_to_remind ON drafts USING btree (kind, reminded, asked_at) WHERE status = 'pending'::text;
 CREATE TRIGGER drafts_listed_moves BEFORE UPDATE OF status ON drafts FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION refuse_unlisted_move('draft');
 GRANT INSERT, SELECT, UPDATE ON drafts TO stet_app;
 
@@ -281,6 +288,7 @@ COMMENT ON TABLE approval_tokens IS 'Single-use answers, one a button. Only the 
 COMMENT ON COLUMN approval_tokens.card_id IS 'For a message: the card whose channel and ts the click must come from.';
 COMMENT ON COLUMN approval_tokens.holder IS 'For a view or a Home: the one person (slack:TEAM:USER) it was drawn for.';
 CREATE INDEX tokens_of_approval ON approval_tokens USING btree (approval_id);
+CREATE INDEX tokens_of_home ON approval_tokens USING btree (holder, minted_at) WHERE surface = 'home'::text;
 GRANT DELETE, INSERT, SELECT ON approval_tokens TO stet_app;
 
 CREATE TABLE votes (
@@ -295,6 +303,7 @@ CREATE TABLE votes (
 );
 COMMENT ON TABLE votes IS 'One row a person and approval, recounted under the lock.';
 COMMENT ON COLUMN votes.counted_as IS 'What made the person a reviewer: user:U… or group:S….';
+CREATE INDEX votes_of_person ON votes USING btree (subject, voted_at);
 GRANT INSERT, SELECT, UPDATE ON votes TO stet_app;
 
 CREATE TABLE redrafts (
@@ -433,19 +442,32 @@ CREATE TABLE cards (
     lease_expires_at timestamp with time zone,
     problem          text,
     updated_at       timestamp with time zone NOT NULL DEFAULT now(),
+    place_kind       text,
+    waits_until      timestamp with time zone,
+    queue_of         text,
+    queue_count      integer,
     CONSTRAINT cards_pkey PRIMARY KEY (card_id),
     CONSTRAINT cards_one_per_draft UNIQUE (draft_id),
     CONSTRAINT cards_one_per_effect UNIQUE (effect_id),
     CONSTRAINT cards_lease_whole CHECK ((lease_owner IS NULL) = (lease_expires_at IS NULL)),
     CONSTRAINT cards_never_ahead CHECK (shown_version <= wanted_version),
-    CONSTRAINT cards_of_one_thing CHECK ((draft_id IS NULL) <> (effect_id IS NULL))
+    CONSTRAINT cards_of_one_thing CHECK (num_nonnulls(draft_id, effect_id, queue_of) = 1),
+    CONSTRAINT cards_queue_counts CHECK ((queue_of IS NULL) = (queue_count IS NULL)),
+    CONSTRAINT cards_wait_for_a_place CHECK (waits_until IS NULL OR place_kind IS NOT NULL)
 );
-COMMENT ON TABLE cards IS 'The one Slack message of a draft (or of an unknown effect, in the ops channel).';
+COMMENT ON TABLE cards IS 'The one Slack message of a draft, of an unknown effect (in the ops channel), or of a channel''s queue.';
 COMMENT ON COLUMN cards.shown_hash IS 'SHA-256 of the blocks shown, without button values and block ids.';
 COMMENT ON COLUMN cards.noted_revision IS 'The newest revision that got its line in the thread.';
 COMMENT ON COLUMN cards.post_id IS 'Metadata of a post whose answer is not recorded yet: look for it before posting again.';
 COMMENT ON COLUMN cards.problem IS 'Slack''s error word while the card cannot be shown; ops was told.';
-CREATE INDEX cards_behind ON cards USING btree (next_attempt_at) WHERE wanted_version > shown_version;
+COMMENT ON COLUMN cards.place_kind IS 'While its draft is pending: the kind whose places in the channel it takes or waits for.';
+COMMENT ON COLUMN cards.waits_until IS 'The draft''s expiry while the card waits for a place; until it has one it is not drawn.';
+COMMENT ON COLUMN cards.queue_of IS 'The channel whose queue this card stands for.';
+COMMENT ON COLUMN cards.queue_count IS 'How many drafts wait behind the queue card, as it is to say.';
+CREATE INDEX cards_behind ON cards USING btree (next_attempt_at) WHERE wanted_version > shown_version AND waits_until IS NULL;
+CREATE INDEX cards_in_place ON cards USING btree (channel, place_kind) WHERE place_kind IS NOT NULL AND waits_until IS NULL;
+CREATE UNIQUE INDEX cards_one_per_queue ON cards USING btree (queue_of) WHERE queue_of IS NOT NULL;
+CREATE INDEX cards_waiting ON cards USING btree (channel, place_kind, waits_until, draft_id) WHERE waits_until IS NOT NULL;
 GRANT INSERT, SELECT, UPDATE ON cards TO stet_app;
 
 CREATE TABLE alerts (
@@ -521,3 +543,20 @@ ALTER TABLE audit_roots ENABLE ALWAYS TRIGGER audit_roots_append_only;
 CREATE TRIGGER audit_roots_no_truncate BEFORE TRUNCATE ON audit_roots FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 ALTER TABLE audit_roots ENABLE ALWAYS TRIGGER audit_roots_no_truncate;
 GRANT INSERT, SELECT ON audit_roots TO stet_app;
+
+CREATE TABLE homes (
+    team_id       text NOT NULL,
+    user_id       text NOT NULL,
+    page          smallint NOT NULL DEFAULT 1,
+    opened_at     timestamp with time zone NOT NULL DEFAULT now(),
+    next_check_at timestamp with time zone NOT NULL DEFAULT now(),
+    shown_hash    text,
+    view_hash     text,
+    CONSTRAINT homes_one_a_person PRIMARY KEY (team_id, user_id),
+    CONSTRAINT homes_page_check CHECK (page >= 1)
+);
+COMMENT ON TABLE homes IS 'App Homes that were opened; those opened lately are drawn again when something of them changes.';
+COMMENT ON COLUMN homes.shown_hash IS 'SHA-256 of the blocks shown, without button values and block ids.';
+COMMENT ON COLUMN homes.view_hash IS 'Slack''s own hash of the Home we published: whoever publishes over another''s is refused.';
+CREATE INDEX homes_to_check ON homes USING btree (next_check_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON homes TO stet_app;

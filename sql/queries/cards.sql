@@ -20,7 +20,7 @@ UPDATE cards AS c
        next_attempt_at = clock_timestamp() + %(lease_seconds)s * interval '1 second', updated_at = now()
  WHERE c.card_id = ANY(ARRAY(
        SELECT due.card_id FROM cards AS due
-        WHERE due.wanted_version > due.shown_version AND due.next_attempt_at <= now()
+        WHERE due.wanted_version > due.shown_version AND due.waits_until IS NULL AND due.next_attempt_at <= now()
           AND (due.lease_expires_at IS NULL OR due.lease_expires_at <= now())
         ORDER BY due.next_attempt_at LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING c.card_id, c.draft_id, c.effect_id;

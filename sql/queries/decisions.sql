@@ -107,8 +107,10 @@ WITH asked AS (
 ), drawn AS (
     UPDATE cards AS c
        SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),
-           ts = CASE WHEN c.ts IS NULL AND %(surface)s = 'message' THEN %(ts)s ELSE c.ts END
-      FROM counted
+           ts = CASE WHEN c.ts IS NULL AND %(surface)s = 'message' THEN %(ts)s ELSE c.ts END,
+           place_kind = CASE WHEN reached.draft_id IS NULL THEN c.place_kind END,
+           waits_until = CASE WHEN reached.draft_id IS NULL THEN c.waits_until END
+      FROM counted LEFT JOIN reached ON reached.approval_id = counted.approval_id
      WHERE c.draft_id = counted.draft_id
 )
 SELECT counted.idempotency_key, counted.draft_id, counted.run_id, counted.revision, counted.votes, counted.quorum,

@@ -12,7 +12,8 @@ SELECT draft_id, run_id, status, revision, approval_id
    FOR UPDATE;
 
 -- name: open_draft
--- Open a draft with its first revision, its question and its card, if this run still holds the newest version.
+-- Open a draft with its first revision, its question and its card (which waits for a place), if this run still holds the
+-- newest version.
 -- zero rows: a newer event is known by now, or another draft of this key is open
 WITH head AS (
     UPDATE draft_heads
@@ -28,12 +29,13 @@ WITH head AS (
            head.source_version, %(snapshot_hash)s, earlier.draft_id,
            clock_timestamp() + %(expires_after_seconds)s * interval '1 second'
       FROM head, earlier
-    RETURNING draft_id
+    RETURNING draft_id, expires_at
 ), asked AS (
     INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum)
     SELECT %(approval_id)s, draft_id, 1, %(run_id)s, %(quorum)s FROM opened
 ), carded AS (
-    INSERT INTO cards (card_id, draft_id, channel) SELECT %(card_id)s, draft_id, %(channel)s FROM opened
+    INSERT INTO cards (card_id, draft_id, channel, place_kind, waits_until)
+    SELECT %(card_id)s, draft_id, %(channel)s, %(kind)s, expires_at FROM opened
 )
 SELECT draft_id, 1 AS revision FROM opened;
 
@@ -47,10 +49,11 @@ WITH head AS (
        SET run_id = %(run_id)s, revision = d.revision + 1, approval_id = %(approval_id)s,
            known_version = head.source_version, snapshot_hash = %(snapshot_hash)s, notice = NULL,
            expires_at = clock_timestamp() + %(expires_after_seconds)s * interval '1 second',
+           asked_at = clock_timestamp(), reminded = 0, reminder_ts = NULL,
            version = d.version + 1, updated_at = now()
       FROM head
      WHERE d.draft_id = %(draft_id)s AND d.draft_key = head.draft_key AND d.status = 'pending'
-    RETURNING d.draft_id, d.revision
+    RETURNING d.draft_id, d.revision, d.expires_at
 ), ended AS (
     UPDATE approvals AS a
        SET ended_at = clock_timestamp(), end_reason = 'superseded'
@@ -61,7 +64,8 @@ WITH head AS (
     SELECT %(approval_id)s, draft_id, revision, %(run_id)s, %(quorum)s FROM revised
 ), carded AS (
     UPDATE cards AS c
-       SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now()
+       SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),
+           waits_until = CASE WHEN c.waits_until IS NOT NULL THEN revised.expires_at END
       FROM revised
      WHERE c.draft_id = revised.draft_id
 ), redrafted AS (

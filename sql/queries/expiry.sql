@@ -6,7 +6,7 @@ SELECT draft_key FROM drafts
 
 -- name: expire_drafts
 -- End the pending drafts of these keys whose time is over, with their runs, questions and wishes, and ask for their
--- cards. The heads are locked, so a decision came before or comes after.
+-- cards; one that still waits for a place is never posted. The heads are locked, so a decision came before or comes after.
 -- zero rows: nothing: they were decided, revised or expired meanwhile
 WITH expired AS (
     UPDATE drafts AS d
@@ -33,7 +33,9 @@ WITH expired AS (
      WHERE rd.draft_id = expired.draft_id AND rd.closed_at IS NULL
 ), drawn AS (
     UPDATE cards AS c
-       SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now()
+       SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),
+           shown_version = CASE WHEN c.waits_until IS NULL THEN c.shown_version ELSE c.wanted_version + 1 END,
+           place_kind = NULL, waits_until = NULL
       FROM expired
      WHERE c.draft_id = expired.draft_id
 )

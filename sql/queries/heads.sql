@@ -19,11 +19,14 @@ WITH asked AS (
            known_version = CASE WHEN asked.notice = 'newer_failed' THEN h.source_version ELSE d.known_version END,
            expires_at = CASE WHEN d.status = 'pending' THEN d.expires_at
                         ELSE clock_timestamp() + (s.body ->> 'expires_after_seconds')::double precision * interval '1 second' END,
+           asked_at = CASE WHEN d.status = 'pending' THEN d.asked_at ELSE clock_timestamp() END,
+           reminded = CASE WHEN d.status = 'pending' THEN d.reminded ELSE 0 END,
+           reminder_ts = CASE WHEN d.status = 'pending' THEN d.reminder_ts END,
            version = d.version + 1, updated_at = now()
       FROM asked, policy_snapshots AS s, draft_heads AS h
      WHERE d.draft_id = asked.draft_id AND d.status IN ('pending', 'approved', 'scheduled')
        AND s.snapshot_hash = d.snapshot_hash AND h.draft_key = d.draft_key
-    RETURNING d.draft_id, d.run_id, d.revision, d.approval_id, asked.notice, (s.body ->> 'quorum')::smallint AS quorum
+    RETURNING d.draft_id, d.kind, d.run_id, d.revision, d.approval_id, asked.notice, (s.body ->> 'quorum')::smallint AS quorum
 ), ended AS (
     UPDATE approvals AS a
        SET ended_at = now(), end_reason = coalesce(a.end_reason, r.notice)
@@ -33,7 +36,10 @@ WITH asked AS (
     INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum)
     SELECT approval_id, draft_id, revision, run_id, quorum FROM reopened
 ), wanted AS (
-    UPDATE cards SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now()
-     WHERE draft_id IN (SELECT draft_id FROM reopened)
+    UPDATE cards AS c
+       SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),
+           place_kind = r.kind
+      FROM reopened AS r
+     WHERE c.draft_id = r.draft_id
 )
 SELECT draft_id, run_id FROM reopened;
