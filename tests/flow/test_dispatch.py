@@ -196,8 +196,7 @@ async def test_order(db: Database, dsn: str, older: str, sent: int) -> None:
     assert len(resume.calls) == 1
 
 
-# A resume effect tells an outcome: it needs no head, moves no run or draft, and takes only bounds of the
-# policy.
+# A resume effect needs no head, moves no run or draft, and takes only its bounds from the policy.
 async def test_resume(db: Database, dsn: str) -> None:
     draft = makers.make_draft(dsn, status="sent")
     makers.change(dsn, "UPDATE draft_heads SET source_version = 99")

@@ -28,7 +28,7 @@ ROOMS = (
 # The ground of each room, from left to right: a ground file may import those to its left, every other file of
 # the room any of them, and none of the others.
 GROUND = {
-    "store": "states errors ids queries rows database binaries cluster embedded migrate",
+    "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
     "bot.policy": "limits clauses snapshot terms contradictions kinds people",
     "bot.slack": "answer client",
@@ -36,7 +36,7 @@ GROUND = {
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
     "bot.connectors": "addresses reach dial exchange answers connector",
-    "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing"
+    "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing giveback recorder"
     " picture naming drawing turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers typed verdicts switching"

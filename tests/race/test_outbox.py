@@ -49,8 +49,7 @@ async def test_two_dispatchers(own_db: Database, own_dsn: str) -> None:
     assert [row["attempts"] for row in rows] == [1]
 
 
-# An owner that slept through its lease may start, record and give back nothing of what is not its own any
-# more.
+# An owner that slept through its lease may start, record and give back nothing of it any more.
 async def test_stale_owner(own_db: Database, own_dsn: str) -> None:
     (effect_id,) = makers.make_effects(own_dsn, 1)
     async with own_db.connection() as conn:
@@ -118,8 +117,7 @@ async def _ref(db: Database, effect_id: UUID) -> EffectRef:
     return EffectRef(**dict(zip(EffectRef.model_fields, values, strict=True)))
 
 
-# A lease that runs out at the very moment of recording: recorded, or unknown and then proven, never sent
-# again.
+# A lease that ends at the very moment of recording: recorded, or unknown and then proven, never sent again.
 async def test_recovery_against_recording(own_db: Database, own_dsn: str) -> None:
     for _ in range(20):
         (made,) = makers.make_effects(own_dsn, 1)
