@@ -12,11 +12,12 @@ from pathlib import Path
 
 import uvloop
 
-from bot import doctor, wiring
+from bot import doctor
 from bot.policy.effective import describe
 from bot.policy.kinds import PolicyError, load_policy
 from bot.records import show_chain, verify_record
 from bot.settings import Settings, SettingsError
+from bot.wiring import CannotStart, serve
 from store.errors import StetError
 from store.migrate import migrate
 from store.reached import database_of
@@ -24,7 +25,7 @@ from store.reached import database_of
 
 def _serve(_: argparse.Namespace) -> int:
     settings = Settings.load(purpose="serve")
-    uvloop.run(wiring.serve(settings))
+    uvloop.run(serve(settings))
     return 0
 
 
@@ -94,7 +95,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     try:
         return int(arguments.run(arguments))
-    except (SettingsError, PolicyError, StetError, wiring.CannotStart, OSError) as wrong:
+    except (SettingsError, PolicyError, StetError, CannotStart, OSError) as wrong:
         print(wrong, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -56,7 +56,7 @@ def deciding(
     """Everything deciding needs, with Alice and Bob as reviewers."""
     today = SimpleNamespace(reviewers=reviewers, regulated=False, qualified=(), **kind)
     known = people or (account("U0ALICE"), account("U0BOB"), account("U0MALLORY"))
-    return Deciding(db, Book(*known), SimpleNamespace(kinds={"customer_email": today}), lambda: HOME)  # type: ignore[arg-type]
+    return Deciding(db, Book(*known), SimpleNamespace(kinds={"customer_email": today}), lambda: HOME)
 
 
 def click(draft: dict[str, Any], token: str, user: str = "U0ALICE", **more: Any) -> Click:
@@ -146,7 +146,7 @@ async def test_approve_against_reject(dsn: str, db: Database, round_: int) -> No
     assert counters(dsn) == (1, 1 if won[0].decision is Decision.APPROVE else 0)
 
 
-REFUSALS = {
+REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "another revision in the value": ({"revision": 2}, Why.NEWER_REVISION),
     "another channel": ({"channel": "C0OTHER"}, Why.WRONG_SURFACE),
     "another message": ({"ts": "1700000000.999999"}, Why.WRONG_SURFACE),
@@ -171,7 +171,7 @@ async def test_wrong_clicks_change_nothing(dsn: str, db: Database, case: str) ->
     assert [r["action"] for r in rows(dsn, "SELECT action FROM audit_log")] == ["refused"]
 
 
-ACCOUNTS = {
+ACCOUNTS: dict[str, Any] = {
     "guest": {"is_restricted": True},
     "stranger": {"is_stranger": True},
     "deactivated": {"deleted": True},

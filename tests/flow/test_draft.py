@@ -16,7 +16,7 @@ from store.database import Database
 from tests.makers import change, make_draft, make_effect, make_run, rows
 
 D0 = json.dumps({"subject": "About your parcel", "body": "It ships Monday.", "label": "shipping"})
-UPSTREAM = {"inputs": {"draft": {"subject": "Hi", "body": "From upstream."}}}
+UPSTREAM: dict[str, Any] = {"inputs": {"draft": {"subject": "Hi", "body": "From upstream."}}}
 
 Make = Callable[..., Drafter]
 
