@@ -20,7 +20,7 @@ from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
 from bot.doors.wake import Wakes, hear_with
 from bot.drafting.model import Endpoint, ModelClient
-from bot.flow import alert, expire, reconcile, recover, tally, withdraw
+from bot.flow import alert, expire, places, reconcile, recover, tally, withdraw
 from bot.flow.dispatch import Dispatcher, Outlet
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
@@ -44,7 +44,8 @@ TURN_SECONDS: Final = 1.0  # A channel takes one post a second; a card whose tur
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
 FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
-_AFTER_DRAFT: Final = ("draft", "show", "alert")
+_AFTER_DRAFT: Final = ("draft", "places", "show", "alert")
+_AFTER_EXPIRY: Final = ("places", "show", "draft")
 _AFTER_EFFECT: Final = ("show", "draft", "alert")
 NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
 
@@ -169,13 +170,13 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
             )
         ),
     )
-    timer = Timer(_steps(settings, parts, owner), failed=partial(_report, db))
+    timer = Timer(_steps(settings, policy, parts, owner), failed=partial(_report, db))
     wire = Wire(dsn, owner, hear_with(timer))
     bell.wakes = Wakes(timer, wire)
     return Process(parts, _router(settings, policy, parts, timer), timer, wire)
 
 
-def _steps(settings: Settings, parts: Parts, owner: str) -> list[Step]:
+def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list[Step]:
     db, outside, ops = parts.db, parts.outside, settings.ops_channel
     shower = Shower(
         Showing(
@@ -193,12 +194,13 @@ def _steps(settings: Settings, parts: Parts, owner: str) -> list[Step]:
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
+        Step("places", partial(places.run_once, places.Placing(db, policy)), POLL_SECONDS, ("show",)),
         Step("show", shower.run_once, TURN_SECONDS),
         Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
-        Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, ("show", "draft")),
+        Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
         Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
         Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
     ]

@@ -25,11 +25,12 @@ _KEEP_PROBLEM = query("keep_problem")
 
 
 class ClaimedCard(Row):
-    """A card that this worker draws: of a draft or of an effect."""
+    """A card that this worker draws: of a draft, of an effect or of a channel's queue."""
 
     card_id: UUID
     draft_id: UUID | None
     effect_id: UUID | None
+    queue_of: str | None
 
 
 @dataclass(frozen=True, slots=True)

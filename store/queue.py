@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from store.queries import Connection, query
-from store.rows import Row
-from store.showing import CardRow
+from store.rows import CardRow, Row
 
 _TRY_LOCK = query("try_queue_lock")
 _MEASURE = query("measure_lanes")
@@ -29,8 +28,9 @@ class Lane(Row):
 
 
 class QueueCard(CardRow):
-    """The card that stands for all that wait in its channel."""
+    """The card that stands for all that wait in its channel; it has no revisions but its first."""
 
+    revision: int
     queue_count: int
 
 
@@ -40,7 +40,7 @@ class _Next(Row):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Whose turn it is to be asked for: which channel and kinds, by whom, after which draft (None: the first)."""
+    """Who is next in line: of which channel and kinds, for whom, after which draft (None: the first)."""
 
     channel: str
     kinds: Sequence[str]

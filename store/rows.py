@@ -92,6 +92,7 @@ class ClaimedRow(EffectRef):
     recipient: str | None = Field(repr=False)
     body: bytes | None = Field(repr=False)
     entity: str
+    address: str | None = Field(default=None, repr=False)  # a waiting execution's URL, where that is the target
 
 
 class MovedRow(Row):
@@ -123,3 +124,20 @@ class Spending:
     revision: int
     surface: str
     subject: str
+
+
+class CardRow(Row):
+    """Where a card stands in Slack; `wanted_version` is the one that the facts beside it answer."""
+
+    card_id: UUID
+    channel: str
+    ts: str | None
+    wanted_version: int
+    noted_revision: int
+    post_id: UUID | None
+    post_started_at: datetime | None
+    post_age_seconds: float
+    attempts: int
+    problem: str | None
+    idempotency_key: str
+    kind: str

@@ -9,27 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from store.queries import Connection, query
-from store.rows import Row
+from store.rows import CardRow, Row
 
 _READ_DRAFTS = query("read_draft_cards")
 _READ_EFFECTS = query("read_effect_cards")
-
-
-class CardRow(Row):
-    """Where a card stands in Slack; `wanted_version` is the one that the facts beside it answer."""
-
-    card_id: UUID
-    channel: str
-    ts: str | None
-    wanted_version: int
-    noted_revision: int
-    post_id: UUID | None
-    post_started_at: datetime | None
-    post_age_seconds: float
-    attempts: int
-    problem: str | None
-    idempotency_key: str
-    kind: str
 
 
 class EffectFacts(Row):

@@ -360,3 +360,27 @@ def make_effects(
             insert(conn, "effect_payloads", {"effect_id": effect_id, "body": b"{}"} | sent)
             made.append(effect_id)
     return made
+
+
+def make_waiting(
+    dsn: str,
+    count: int,
+    *,
+    kind: str = "customer_email",
+    snapshot: dict[str, Any] | None = None,
+    first_expires_in_seconds: float = 3600,
+) -> list[dict[str, Any]]:
+    """Make pending drafts whose cards wait for a place, each expiring a second after the one before it."""
+    made = []
+    for number in range(count):
+        entity = f"{kind}:{number:04}"
+        expires = first_expires_in_seconds + number
+        run = {"entity": entity, "kind": kind}
+        made.append(make_draft(dsn, run=run, snapshot=snapshot, expires_in_seconds=expires))
+    change(
+        dsn,
+        "UPDATE cards SET ts = NULL, shown_version = 0, place_kind = d.kind, waits_until = d.expires_at"
+        " FROM drafts AS d WHERE d.draft_id = cards.draft_id AND cards.card_id = ANY(%(ids)s)",
+        ids=[one["card_id"] for one in made],
+    )
+    return made

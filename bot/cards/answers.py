@@ -128,11 +128,6 @@ def _queue_line(item: Waiting) -> Said:
     return Said("queue.line", {**parts, "expires": item.expires})
 
 
-def queue_card(count: int, *, language: str = "en") -> Notice:
-    """One card stands for all that exceed `max_open_cards` in a channel."""
-    return Notice((Said("queue.card", {"count": count}),), language)
-
-
 def killed(
     scope: str, *, in_flight: Sequence[str], already: bool, reason: str, language: str = "en"
 ) -> Notice:

@@ -100,6 +100,7 @@ WORDS: Final[dict[str, str]] = {
     "button.edit": "Edit",
     "button.redraft": "Redraft",
     "button.cancel": "Cancel sending",
+    "button.next": "Review next",
     "button.back": "Back",
     "button.close": "Close",
     "button.save": "Save",

@@ -120,9 +120,10 @@ WORDS: Final[dict[str, str]] = {
     "queue.line_open": "{kind} · {entity} · since {since}",
     "queue.more": "and {count} more",
     "queue.card": (
-        "*{count} more wait here.* They get their card as the open ones are decided. "
+        "*More waiting in this channel: {count}.* They get their card as the open ones are decided. "
         "`/stet queue` lists yours."
     ),
+    "queue.card_empty": "Nothing waits behind the cards of this channel.",
     "show.title": "*{key}*",
     "show.state": "{state} · received {at}",
     "show.failure": "Why: {reason}",

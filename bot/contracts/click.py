@@ -36,11 +36,13 @@ READ_ACTION: Final = "stet.read"  # opens the whole draft in a modal; decides no
 EDIT_ACTION: Final = "stet.edit"
 REDRAFT_ACTION: Final = "stet.redraft"
 CANCEL_ACTION: Final = "stet.cancel"
+QUEUE_NEXT_ACTION: Final = "stet.queue.next"  # opens the next draft in line; decides nothing
 UNKNOWN_DELIVERED_ACTION: Final = "stet.unknown.delivered"
 UNKNOWN_RESEND_ACTION: Final = "stet.unknown.resend"
 UNKNOWN_DROP_ACTION: Final = "stet.unknown.drop"  # stands in resend's place while a newer event waits
 UNKNOWN_GIVE_UP_ACTION: Final = "stet.unknown.give_up"
 
+NEXT_VALUE: Final = "next"  # what the queue card's button carries: who is next is known at the click alone
 ACTION_DECISIONS: Final = {f"stet.{decision.value}": decision for decision in Decision}
 
 _BUTTON_VALUE: Final = re.compile(r"([A-Za-z0-9_-]{43})\.([1-9][0-9]{0,8})")

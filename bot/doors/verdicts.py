@@ -11,7 +11,8 @@ from bot.contracts.answer import NotDecided, Why
 from bot.contracts.click import Decision
 from bot.flow.decide import Decided
 
-WOKEN: Final = ("show", "dispatch")  # Steps that a decision makes work for: the card says so, effects leave.
+# Steps that a decision makes work for: the card says so, effects leave, the next card gets the place.
+WOKEN: Final = ("show", "dispatch", "places")
 # What was typed lost its object: something newer took the place of what the person had before them.
 OVERTAKEN: Final = frozenset(
     {

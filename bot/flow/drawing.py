@@ -6,7 +6,7 @@ Ground of show. Not here: what is true (picture), what it looks like (bot/cards)
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bot.cards import review, unknown
+from bot.cards import queue, review, unknown
 from bot.cards.blocks import Block, actions, button, outside, phrase, rich, section, shown_hash
 from bot.cards.draft import title_of
 from bot.cards.facts import block_id
@@ -16,6 +16,7 @@ from bot.cards.words import say
 from bot.contracts.click import READ_ACTION, ButtonValue, Decision, Surface, encode_value
 from bot.flow.picture import Scene, review_view, unknown_view
 from bot.policy.tokens import hash_token, mint_token
+from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard
 from store.tokens import TokenRow
 
@@ -32,10 +33,12 @@ class Drawing:
     tokens: tuple[TokenRow, ...] = ()
 
 
-def draw(card: DraftCard | EffectCard, scene: Scene, *, plain: bool = False) -> Drawing:
+def draw(card: DraftCard | EffectCard | QueueCard, scene: Scene, *, plain: bool = False) -> Drawing:
     """Draw the card. `plain`: Slack refused the whole one, so only its headline, and never Approve."""
     if isinstance(card, DraftCard):
         return _draw_draft(card, scene, plain=plain)
+    if isinstance(card, QueueCard):
+        return _draw_queue(card, scene)
     return _draw_effect(card, scene, plain=plain)
 
 
@@ -93,3 +96,9 @@ def _draw_effect(card: EffectCard, scene: Scene, *, plain: bool) -> Drawing:
     view = unknown_view(card, scene)
     blocks = unknown.render(replace(view, sent=()) if plain else view)
     return Drawing(unknown.fallback(view), blocks, shown_hash(blocks))
+
+
+def _draw_queue(card: QueueCard, scene: Scene) -> Drawing:
+    view = queue.QueueView(card.queue_count, card.wanted_version, scene.language)
+    blocks = queue.render(view)
+    return Drawing(queue.fallback(view), blocks, shown_hash(blocks))

@@ -42,6 +42,7 @@ from bot.cards.views import (
 )
 from bot.contracts.click import EffectValue, encode_effect_value
 from bot.policy.switch import Closed, may_send
+from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard, EffectFacts
 
 _SLACK: Final = "slack:"
@@ -82,8 +83,10 @@ def bare_id(subject: str) -> str:
     return subject.rsplit(":", 1)[-1] if subject.startswith(_SLACK) else subject
 
 
-def people_of(card: DraftCard | EffectCard) -> set[str]:
+def people_of(card: DraftCard | EffectCard | QueueCard) -> set[str]:
     """Everybody whom the card names, as Slack ids."""
+    if isinstance(card, QueueCard):
+        return set()
     if isinstance(card, EffectCard):
         named: list[str | None] = [card.settled_by]
     else:

@@ -32,12 +32,14 @@ from store import cards, tokens
 from store.cards import CardHold, Shown
 from store.errors import LostRace
 from store.ids import new_id
+from store.queue import QueueCard
 from store.showing import DraftCard
 
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS: Final = 60  # A look-up and a call of 10 s each, and room for a process that was held up.
 APPEAR_SECONDS: Final = 30  # Until a post must stand in the history: only then is "not there" believed.
+QUEUE_REST_SECONDS: Final = 5.0  # Its number moves with each arrival; in a burst the edits are for cards.
 SKEW_SECONDS: Final = 300  # Between the database's clock and Slack's, which names messages by time.
 
 Draw = Callable[[bool], Drawing]
@@ -130,7 +132,8 @@ async def _record(desk: Desk, errand: Errand, drawing: Drawing, ts: str) -> None
     revision = card.revision if wait == 0 else card.noted_revision
     # With its line still to come the card stays behind by one, and is drawn again with it.
     version = card.wanted_version if wait == 0 else card.wanted_version - 1
-    shown = Shown(ts, version, drawing.shown_hash, max(revision, card.noted_revision), wait)
+    rest = QUEUE_REST_SECONDS if isinstance(card, QueueCard) else wait
+    shown = Shown(ts, version, drawing.shown_hash, max(revision, card.noted_revision), rest)
     async with desk.db.connection() as conn:
         await cards.record_shown(conn, errand.hold, shown)
     reach("show.after_shown")

@@ -15,6 +15,7 @@ from bot.slack.client import SlackClient
 from store import alerts, cards
 from store.cards import CardHold
 from store.database import Database
+from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard
 
 BACKOFF_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)  # Blips first; an archived channel once an hour.
@@ -53,7 +54,7 @@ LASTING_ERRORS: Final = frozenset(
 # The message can never be edited again: the card is posted anew.
 GONE_ERRORS: Final = frozenset({"message_not_found", "cant_update_message"})
 
-Card = DraftCard | EffectCard
+Card = DraftCard | EffectCard | QueueCard
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from bot.flow.setback import Card, Desk, Errand
 from bot.flow.turns import Turns
 from bot.slack.client import SlackClient
 from bot.slack.pace import Pace
-from store import cards, showing
+from store import cards, queue, showing
 from store.cards import CardHold, ClaimedCard
 from store.database import Database
 from store.errors import LostRace
@@ -82,10 +82,12 @@ class Shower:
         """Read the truth of them all, whoever expires first in front: the first calls are theirs."""
         draft_ids = [one.draft_id for one in claimed if one.draft_id is not None]
         effect_ids = [one.effect_id for one in claimed if one.effect_id is not None]
+        channels = [one.queue_of for one in claimed if one.queue_of is not None]
         async with self._deps.db.connection() as conn:
             drafts = await showing.read_draft_cards(conn, draft_ids) if draft_ids else []
             effects = await showing.read_effect_cards(conn, effect_ids) if effect_ids else []
-        return [*effects, *sorted(drafts, key=lambda card: card.expires_at)]
+            queues = await queue.read_queue_cards(conn, channels) if channels else []
+        return [*effects, *sorted(drafts, key=lambda card: card.expires_at), *queues]
 
     async def _bring(self, errand: Errand) -> None:
         await bring(self._desk, errand, partial(_draw, errand.card, errand.scene))

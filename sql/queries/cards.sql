@@ -23,7 +23,7 @@ UPDATE cards AS c
         WHERE due.wanted_version > due.shown_version AND due.waits_until IS NULL AND due.next_attempt_at <= now()
           AND (due.lease_expires_at IS NULL OR due.lease_expires_at <= now())
         ORDER BY due.next_attempt_at LIMIT %(most)s FOR UPDATE SKIP LOCKED))
-RETURNING c.card_id, c.draft_id, c.effect_id;
+RETURNING c.card_id, c.draft_id, c.effect_id, c.queue_of;
 
 -- name: begin_showing
 -- Right before the call: hold the card for as long as a call takes, and name a post, so that one whose answer is lost

@@ -59,7 +59,7 @@ SELECT (SELECT count(*) FROM emptied) + (SELECT count(*) FROM asked);
 -- What the queue cards of these channels show.
 SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id, c.attempts, c.problem, c.post_started_at,
        coalesce(extract(epoch FROM clock_timestamp() - c.post_started_at), 0)::double precision AS post_age_seconds,
-       'queue:' || c.queue_of AS idempotency_key, '' AS kind, c.queue_count
+       'queue:' || c.queue_of AS idempotency_key, '' AS kind, 1 AS revision, c.queue_count
   FROM cards AS c
  WHERE c.queue_of = ANY(%(channels)s::text[]);
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.cards import answers, modals, notices, reading, unknown
+from bot.cards import answers, modals, notices, queue, reading, unknown
 from bot.cards.notices import Alert, Done, Notice, Refusal, Thread
 from bot.cards.views import Field, Pending, Rejected, Who
 from bot.contracts.click import decode_value
@@ -49,7 +49,6 @@ ANSWERS: dict[str, Notice] = {
     ),
     "queue": answers.queue([WAITING, replace(WAITING, expires=None)], total=31),
     "queue_empty": answers.queue([]),
-    "queue_card": answers.queue_card(12),
     "killed": answers.killed("all", in_flight=["n8n:customer_email:1"], already=False, reason=""),
     "killed_again": answers.killed("all", in_flight=[], already=True, reason="test"),
     "resumed": answers.resumed("all", already=False, still_closed=["llm"]),
@@ -74,6 +73,16 @@ def test_unknown_states(name: str, golden: Golden) -> None:
     golden(f"unknown_{name}", {"text": unknown.fallback(view), "blocks": blocks})
     assert block_problems(blocks) == []
     assert any(block["type"] == "actions" for block in blocks) == name.startswith("open")
+
+
+# The queue card says how many wait and opens the next; with nobody in line it has no button.
+@pytest.mark.parametrize(("name", "count"), [("open", 1_037), ("empty", 0)])
+def test_queue_card(name: str, count: int, golden: Golden) -> None:
+    view = queue.QueueView(count, version=4)
+    blocks = queue.render(view)
+    golden(f"queue_{name}", {"text": queue.fallback(view), "blocks": blocks})
+    assert block_problems(blocks) == []
+    assert any(block["type"] == "actions" for block in blocks) == (count > 0)
 
 
 # Every refusal, answer, alert and thread line is one block that names nothing it was not given.
