@@ -182,7 +182,7 @@ class Database:
             finally:
                 _in_transaction.reset(mark)
 
-    async def retrying(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+    async def retrying(self, work: Callable[[Connection], Awaitable[T]], *, pipelined: bool = False) -> T:
         """Run `work` in a transaction, the whole again when the server asks for it or went away.
 
         Raises:
@@ -192,7 +192,7 @@ class Database:
         """
         for left in reversed(range(RETRIES)):
             try:
-                async with self.transaction() as conn:
+                async with self.transaction(pipelined=pipelined) as conn:
                     return await work(conn)
             except (CommitUnknown, DatabaseBusy):
                 raise

@@ -12,7 +12,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-from store.errors import Unstorable
+from store.errors import LostRace, Unstorable
 from store.ids import new_id
 from store.queries import Connection, query
 from store.rows import Row
@@ -110,6 +110,10 @@ class _DraftId(Row):
     draft_id: UUID
 
 
+class _RunId(Row):
+    run_id: UUID
+
+
 @asynccontextmanager
 async def refusing_bad_values() -> AsyncIterator[None]:
     """Turn what the database says of a value it will never take into one exception.
@@ -167,10 +171,12 @@ async def withdraw_runs(conn: Connection, run_ids: Sequence[UUID]) -> None:
     """Put approved runs back before their reviewers.
 
     Raises:
-        LostRace: none is approved any more.
+        LostRace: one of them is not approved any more.
 
     """
-    await _WITHDRAW.run(conn, {"run_ids": list(run_ids)})
+    rows = await _WITHDRAW.rows(conn, {"run_ids": list(run_ids)}, _RunId)
+    if len(rows) != len(run_ids):
+        raise LostRace(_WITHDRAW.name, _WITHDRAW.meaning)
 
 
 async def find_replaced(conn: Connection, key: str) -> ReplacedRun | None:

@@ -133,7 +133,8 @@ RETURNING d.draft_id;
 -- Put approved runs back before their reviewers, with the draft, after all their effects were cancelled unstarted.
 -- zero rows: the run is not approved any more
 UPDATE workflow_runs SET state = 'awaiting_human', version = version + 1, updated_at = now()
- WHERE run_id = ANY(%(run_ids)s::uuid[]) AND state = 'approved';
+ WHERE run_id = ANY(%(run_ids)s::uuid[]) AND state = 'approved'
+RETURNING run_id;
 
 -- name: find_replaced
 -- The run that a correction replaces, and whether it has an effect whose outcome is open; the head is locked.

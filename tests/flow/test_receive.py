@@ -119,6 +119,14 @@ async def test_one_batch_many_of_one_key(receiver: Receiver, dsn: str) -> None:
     assert len(rows(dsn, "SELECT 1 AS one FROM workflow_runs")) == 1
 
 
+# After a burst of repeats keys are read before anything is inserted; what is new goes in all the same.
+async def test_a_burst_of_repeats_changes_no_answer(receiver: Receiver, dsn: str) -> None:
+    await receiver.receive(arrival())
+    await together(receiver, *[arrival() for _ in range(50)])
+    mixed = await together(receiver, arrival(), arrival(8), arrival(6), arrival(8))
+    assert [type(one) for one in mixed] == [Duplicate, Accepted, Stale, Duplicate]
+
+
 # Other content under a known key changes nothing; ops and the record hear of it once a content.
 async def test_conflict_is_told_once_a_content(receiver: Receiver, db: Database, dsn: str) -> None:
     first = await receiver.receive(arrival())
