@@ -1,0 +1,120 @@
+"""`python -m tests.bench`: measures every path of the specification beside its limit and prints one table.
+Not here: the measuring itself (paths, weights).
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot import RELEASE
+from store import embedded
+from tests.bench import paths, rows, weights
+from tests.bench.figures import Line, as_markdown, as_text
+from tests.bench.stage import ROOT, Bench, Ground, template
+from tests.bench.standins import outside
+
+PAGE = ROOT / "docs" / "speed.md"
+BIG = 1_000_000
+Path_ = Callable[[Bench], Awaitable[list[Line]]]
+PATHS: dict[str, Path_] = {
+    "events": paths.events,
+    "duplicates": paths.duplicates,
+    "calm": paths.calm_clicks,
+    "clicks": paths.busy_clicks,
+    "effects": paths.effects,
+    "wholes": paths.wholes,
+    "cost": weights.cost,
+    "memory": weights.memory,
+    "idle": weights.idle,
+}
+# On one database with a long past: what leaves rows behind that others would meet comes last.
+BIG_PATHS = ("effects", "wholes", "calm", "duplicates", "clicks", "events")
+
+
+def main() -> int:
+    """Measure, print, and write the page if that is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=f"some of: {', '.join(PATHS)}; default all")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one round under load")
+    parser.add_argument(
+        "--big", type=int, nargs="?", const=BIG, default=0, metavar="N", help="beside N finished runs"
+    )
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    words = parser.parse_args()
+    unknown = set(words.paths) - PATHS.keys()
+    if unknown:
+        parser.error(f"no such path: {', '.join(sorted(unknown))}")
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)  # Calls that are cut off at the end are meant to be.
+    lines = asyncio.run(_measure(words))
+    print("\n" + as_text(lines))
+    if words.write:
+        PAGE.write_text(_page(lines, words), "utf-8")
+    return 1 if any(line.reached is False for line in lines) else 0
+
+
+async def _measure(words: argparse.Namespace) -> list[Line]:
+    lines: list[Line] = []
+    with _server() as server, template(server) as name, tempfile.TemporaryDirectory() as folder:
+        async with outside() as stand_ins:
+            bench = Bench(server, name, Path(folder), stand_ins, words.seconds)
+            if not words.big:
+                for path in words.paths or PATHS:
+                    lines += await _one(bench, path)
+                return lines
+            with bench.ground() as ground:
+                print(f"making {words.big:,} finished runs", file=sys.stderr)
+                rows.fill(ground.dsn, bench.kind, rows.FINISHED, words.big)
+                bench.past = Ground(ground.dsn, words.big)
+                for path in BIG_PATHS:
+                    if not words.paths or path in words.paths:
+                        lines += await _one(bench, path)
+    return lines
+
+
+async def _one(bench: Bench, path: str) -> list[Line]:
+    began = time.perf_counter()
+    lines = await PATHS[path](bench)
+    for line in lines:
+        print("  ".join(line.cells), f"({time.perf_counter() - began:.0f} s)", file=sys.stderr)
+    return lines
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """DATABASE_URL, else an embedded server that forces to disk what it says is committed."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as folder, embedded.server(Path(folder)) as dsn:
+        yield dsn
+
+
+def _page(lines: list[Line], words: argparse.Namespace) -> str:
+    beside = f", beside {words.big:,} finished runs" if words.big else ""
+    return f"""# Speed
+
+What one process reaches, measured by `make bench` in one run beside the limit of the same machine: trust the shares,
+not the figures. Written by `make bench ARGS=--write`, never by hand.
+
+Stet {RELEASE}{beside}; {platform.python_implementation()} {platform.python_version()}, {platform.system()},
+{os.cpu_count()} processors shared by the database, the load generator and Stet; PostgreSQL with its default
+durability; {time.strftime("%Y-%m-%d", time.gmtime())}.
+
+{as_markdown(lines)}
+To repeat it: `make bench`, with `DATABASE_URL` for a server of your own (it makes and drops databases there), else an
+embedded one is started. `make bench ARGS="clicks effects"` runs some paths, `ARGS=--big` runs those of the first lines
+beside 1,000,000 finished runs, `ARGS="--seconds 5"` makes each round longer. Nothing else should run meanwhile.
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
