@@ -20,7 +20,7 @@ from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
 from bot.doors.wake import Wakes, hear_with
 from bot.drafting.model import Endpoint, ModelClient
-from bot.flow import alert, expire, places, reconcile, recover, tally, withdraw
+from bot.flow import alert, expire, places, reconcile, recover, remind, tally, withdraw
 from bot.flow.dispatch import Dispatcher, Outlet
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
@@ -190,6 +190,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list
         )
     )
     telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language)
+    reminding = remind.Reminding(db, outside.slack, outside.pace, policy, settings.language)
     asking = reconcile.Reconciling(db, outside.registry.connectors, ops)
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
@@ -201,6 +202,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
+        Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
         Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
         Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
     ]

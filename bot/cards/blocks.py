@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any, Final
 
 from bot.cards.text import cut, escape, length, visible
-from bot.cards.views import Who
+from bot.cards.views import Channel, Who
 from bot.cards.words import say, template
 
 Block = dict[str, Any]
@@ -34,6 +34,7 @@ _USER: Final = re.compile(r"(?:slack:[A-Z0-9]+:)?([UW][A-Z0-9]{1,20})")
 _STYLES: Final = {"*": "bold", "`": "code"}
 _STYLE_SIGN: Final = re.compile("([*`])")
 _GROUP: Final = re.compile(r"S[A-Z0-9]{1,20}")
+_CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,20}")
 _DATE_FORMAT: Final = "{date_short_pretty} {time}"
 
 
@@ -66,6 +67,13 @@ def person(who: Who) -> Element:
     if _GROUP.fullmatch(who.id):
         return {"type": "usergroup", "usergroup_id": who.id}
     return outside(who.id, limit=80)
+
+
+def channel(there: Channel) -> Element:
+    """A link to a channel; what is no channel's id is shown as text."""
+    if _CHANNEL.fullmatch(there.id):
+        return {"type": "channel", "channel_id": there.id}
+    return outside(there.id, limit=80)
 
 
 def people(everyone: Sequence[Who]) -> list[Element]:
@@ -208,6 +216,8 @@ def _as_mrkdwn(element: Element) -> str:
             return f"<@{element['user_id']}>"
         case "usergroup":
             return f"<!subteam^{element['usergroup_id']}>"
+        case "channel":
+            return f"<#{element['channel_id']}>"
         case "date":
             return f"<!date^{element['timestamp']}^{element['format']}|{element['fallback']}>"
         case _:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from bot.cards.blocks import (
     Block,
     Element,
+    channel,
     date,
     lines,
     message_text,
@@ -21,9 +22,9 @@ from bot.cards.blocks import (
     rich,
     words,
 )
-from bot.cards.views import Who
+from bot.cards.views import Channel, Who
 
-Part = str | int | datetime | Who | tuple[Who, ...]
+Part = str | int | datetime | Channel | Who | tuple[Who, ...]
 
 
 class Refusal(StrEnum):
@@ -102,8 +103,9 @@ class Thread(StrEnum):
     REVISION = "revision"  # revision
     EDITED = "edited"  # revision, who
     REMINDER = "reminder"  # expires
-    REMINDER_OPEN = "reminder_open"
+    REMINDED_AGAIN = "reminded_again"  # count, expires
     ESCALATED = "escalated"  # who, expires
+    ESCALATED_THERE = "escalated_there"  # kind, entity, where, expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ def _part(language: str, name: str, part: Part) -> Element | list[Element]:
             return person(part)
         case tuple():
             return people(part)
+        case Channel():
+            return channel(part)
         case datetime():
             return date(part)
         case int():

@@ -21,6 +21,13 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel, by its Slack id, shown as a link to it."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One named part of the output; `literal` text keeps its shape (JSON, tables)."""
 

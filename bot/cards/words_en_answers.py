@@ -58,8 +58,9 @@ WORDS: Final[dict[str, str]] = {
     "thread.revision": "Revision {revision} is here. The card above shows it.",
     "thread.edited": "Revision {revision}, edited by {who}. The card above shows it.",
     "thread.reminder": "Still waiting for a decision. Expires {expires}",
-    "thread.reminder_open": "Still waiting for a decision.",
+    "thread.reminded_again": "Still waiting for a decision, reminder {count}. Expires {expires}",
     "thread.escalated": "{who}: still waiting for a decision. Expires {expires}",
+    "thread.escalated_there": "Still waiting for a decision in {where}: {kind} · {entity}. Expires {expires}",
     # Alerts in the operators' channel.
     "alert.payload_conflict": (
         "*Same key, other content.* {key} came again with different content. The first one stands."

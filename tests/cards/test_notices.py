@@ -10,7 +10,7 @@ import pytest
 
 from bot.cards import answers, modals, notices, queue, reading, unknown
 from bot.cards.notices import Alert, Done, Notice, Refusal, Thread
-from bot.cards.views import Field, Pending, Rejected, Who
+from bot.cards.views import Channel, Field, Pending, Rejected, Who
 from bot.contracts.click import decode_value
 from bot.demo.slack_blocks import block_problems, view_problems
 from tests.cards.samples import ANNA, DECIDED, OPENED, PLAIN, UNKNOWN_STATES, value, with_body
@@ -30,6 +30,8 @@ PARTS: dict[str, Any] = {
     "scope": "all",
     "channel": "C0SUPPORT",
     "kind": "customer_email",
+    "entity": "customer:42",
+    "where": Channel("C0SUPPORT"),
     "step": "dispatch",
 }
 QUESTION = modals.QuestionView(value("b"), "customer:42")
