@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString
 
 import psycopg
+import psycopg.sql
 from psycopg.rows import dict_row
 
 from bot.records import verify_record
@@ -48,7 +49,10 @@ _TELL = """
 CREATE FUNCTION tell_test() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM pg_notify('tell_test', ''); RETURN NULL; END $$
 """
-_STEPS = "draft,show,dispatch,recover,reconcile,withdraw,expire,alert,count"
+_TRIGGER = psycopg.sql.SQL(
+    "CREATE TRIGGER tell_test AFTER INSERT OR UPDATE ON {} EXECUTE FUNCTION tell_test()"
+)
+_STEPS = "draft,places,show,dispatch,recover,reconcile,withdraw,expire,resume,alert,count"
 
 
 class Watch:
@@ -77,13 +81,15 @@ class Watch:
 
     async def until(self, statement: LiteralString, *, hurry: bool = False, **params: Any) -> None:
         """Wait until a statement gives true; `hurry`: what waits for the clock meanwhile is made due."""
+        loop, hurried_at = asyncio.get_running_loop(), float("-inf")
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
                     self._changed.clear()
                     if await self.value(statement, **params):
                         return
-                    if hurry:
+                    if hurry and loop.time() - hurried_at >= AGAIN_SECONDS:
+                        hurried_at = loop.time()
                         await self.hurry()
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._changed.wait(), AGAIN_SECONDS)
@@ -132,16 +138,13 @@ class Watch:
 
 
 @asynccontextmanager
-async def watching(dsn: str) -> AsyncIterator[Watch]:
-    """Watch a database of this test alone."""
+async def watching(dsn: str, *, told: bool = True) -> AsyncIterator[Watch]:
+    """Watch a database of this test alone; not `told`: it was watched before, and its triggers are there."""
     conn = await psycopg.AsyncConnection.connect(dsn, autocommit=True, row_factory=dict_row)
-    await conn.execute(_TELL)
-    for table in WATCHED:
-        await conn.execute(
-            psycopg.sql.SQL(
-                "CREATE TRIGGER tell_test AFTER INSERT OR UPDATE ON {} EXECUTE FUNCTION tell_test()"
-            ).format(psycopg.sql.Identifier(table))
-        )
+    if told:
+        await conn.execute(_TELL)
+        for table in WATCHED:
+            await conn.execute(_TRIGGER.format(psycopg.sql.Identifier(table)))
     watch = Watch(dsn, conn)
     try:
         yield watch
@@ -212,8 +215,7 @@ async def check_promises(stage: Stage, watch: Watch, *, repeated: int = 0, made:
 async def _check_far_side(stage: Stage, watch: Watch, repeated: int) -> None:
     sent = stage.sent()
     assert sum(count - 1 for count in sent.values()) <= repeated, f"sent twice: {sent}"
-    effects = "SELECT effect_id::text, state FROM effect_outbox WHERE effect_type <> 'resume'"
-    for row in await watch.rows(effects):
+    for row in await watch.rows("SELECT effect_id::text, state FROM effect_outbox"):
         times = sent.pop(row["effect_id"], 0)
         if row["state"] == "completed":
             assert times >= 1, f"completed, and never arrived: {row}"
