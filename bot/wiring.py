@@ -73,10 +73,20 @@ async def _run(process: Process, settings: Settings, ready: Callable[[int], None
         process.wire.start()
         process.timer.start()
         with _listening(settings) as listener:
+            await _connect(process)
             ready(listener.getsockname()[1])
             await _serve_http(process, listener)
     finally:
         await _stop(process)
+
+
+async def _connect(process: Process) -> None:
+    """Open the line of Socket Mode, if it is on; Slack being away is no reason not to start."""
+    hopeless = await process.parts.doors.connect()
+    if hopeless is not None:
+        raise CannotStart(
+            f"SLACK_APP_TOKEN is refused by Slack ({hopeless}): make one with connections:write"
+        )
 
 
 async def _show_switch(process: Process) -> None:
@@ -130,6 +140,7 @@ async def _stop(process: Process) -> None:
     """
     parts = process.parts
     steps = asyncio.create_task(process.timer.stop())
+    await parts.doors.hang_up(SHUTDOWN_SECONDS)
     await asyncio.wait({steps}, timeout=CLAIMING_SECONDS)
     await asyncio.gather(
         parts.doors.settle(),

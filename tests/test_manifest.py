@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text("utf-8"))
 # What a bot token must have for each method (Slack's method pages), in public and private channels.
 SCOPES = {
+    "apps.connections.open": set(),  # by the app-level token, which has connections:write
     "auth.test": set(),
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},

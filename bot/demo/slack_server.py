@@ -21,6 +21,7 @@ from bot.demo.slack_actor import ANSWER_SECONDS, SlackActor
 from bot.demo.slack_faults import Faults, Journal
 from bot.demo.slack_page import SlackPage
 from bot.demo.slack_rates import Rates
+from bot.demo.slack_socket import SlackSocket
 from bot.demo.slack_state import SlackState
 from bot.demo.slack_web_api import SlackWebApi
 from bot.demo.slack_workspace import Workspace
@@ -41,6 +42,7 @@ class SlackStandIn:
 
     - `slack.api_url` and `slack.state.workspace.token` go to the bot, `slack.actor.events_url` comes from it;
     - `slack.state` is what people see, `slack.actor` acts as one of them;
+    - `slack.socket` is its side of Socket Mode, which `slack.actor.socket` set to it makes the actor use;
     - `slack.faults` takes orders for trouble, `slack.journal` counts the calls.
 
     `rate_factor` widens Slack's rate limits, None lifts them. `now` is the time of day in seconds,
@@ -57,6 +59,7 @@ class SlackStandIn:
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self.state = SlackState(workspace, now=now)
+        self.socket = SlackSocket(self.state)
         self.rates = Rates(rate_factor)
         self.api = SlackWebApi(self.state, self.rates, monotonic=monotonic)
         # Named by its protocol: asyncio sets TCP_NODELAY only then, and without it each answer takes 40 ms.
@@ -90,6 +93,7 @@ class SlackStandIn:
         self._socket.bind((HOST, port))
         self._socket.listen(256)
         self.actor = SlackActor(self.state, f"{self.url}/response/", answer_seconds=self._answer_seconds)
+        await self.socket.start(HOST)
         config = uvicorn.Config(
             self.application(), http=_Protocol, ws="none", lifespan="off", log_config=None, access_log=False
         )
@@ -110,6 +114,7 @@ class SlackStandIn:
             await asyncio.gather(*self._server.server_state.tasks, return_exceptions=True)
             self._server = None
             await self.actor.close()
+        await self.socket.stop()
         self._socket.close()
 
     def application(self) -> Starlette:

@@ -120,6 +120,9 @@ class SlackState:
         self.homes: dict[str, View] = {}
         self.triggers: dict[str, Trigger] = {}
         self.responses: dict[str, ResponseAddress] = {}
+        self.socket_url = ""
+        """Where lines of Socket Mode are opened, and the tickets that open one each."""
+        self.tickets: set[str] = set()
         self.version = 0
         """Grows with every change, so that a page knows when to draw again."""
         self._last_micros = 0

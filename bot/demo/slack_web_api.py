@@ -18,11 +18,14 @@ from bot.demo.slack_faults import Call, Fault, Faults, Journal
 from bot.demo.slack_method import Arguments, Method, Refusal
 from bot.demo.slack_rates import Rates
 from bot.demo.slack_read import READ_METHODS
+from bot.demo.slack_socket import SOCKET_METHODS
 from bot.demo.slack_state import Message, ResponseAddress, SlackState
 from bot.demo.slack_views import VIEW_METHODS
 from bot.demo.slack_workspace import U_STET
 
-METHODS: Final = {method.name: method for method in (*CHAT_METHODS, *VIEW_METHODS, *READ_METHODS)}
+METHODS: Final = {
+    method.name: method for method in (*CHAT_METHODS, *VIEW_METHODS, *READ_METHODS, *SOCKET_METHODS)
+}
 RESPONSE_URL: Final = "response_url"
 """The name under which posts to response addresses stand in journal and faults."""
 _OK: Final = 200
@@ -80,7 +83,7 @@ class SlackWebApi:
         arguments: dict[str, Any] = {}
         try:
             arguments = read_arguments(method, request, body)
-            self._check_token(request, arguments)
+            self._check_token(method, request, arguments)
             channel = arguments.get("channel")
             wait = self.rates.refuse(method.name, channel, self._monotonic())
             if wait:
@@ -92,14 +95,18 @@ class SlackWebApi:
         except Refusal as refusal:
             return arguments, self._say({"ok": False, "error": refusal.error, **refusal.more})
 
-    def _check_token(self, request: Request, arguments: dict[str, Any]) -> None:
+    def _check_token(self, method: Method, request: Request, arguments: dict[str, Any]) -> None:
         """The token comes in the header or in a form, never in an address."""
         in_form = "" if request.method == "GET" else arguments.pop("token", "")
         given = request.headers.get("authorization", "").removeprefix("Bearer ") or in_form
         if not given:
             raise Refusal("not_authed")
-        if given != self.state.workspace.token:
-            raise Refusal("invalid_auth")
+        workspace = self.state.workspace
+        wanted, other = workspace.token, workspace.app_token
+        if method in SOCKET_METHODS:
+            wanted, other = other, wanted
+        if given != wanted:
+            raise Refusal("not_allowed_token_type" if given == other else "invalid_auth")
 
     def _take_response(self, address: ResponseAddress | None, body: bytes) -> tuple[Arguments, Response]:
         try:

@@ -39,6 +39,7 @@ C_SHARED: Final = "C0SHARED"
 C_PRIVATE: Final = "C0PRIVATE"  # private, and we are not in it: Slack hides that it exists
 
 BOT_TOKEN: Final = "xoxb-0000-stand-in"
+APP_TOKEN: Final = "xapp-0-stand-in"
 SIGNING_SECRET: Final = "0123456789abcdef0123456789abcdef"
 APP_ID: Final = "A0STET"
 BOT_ID: Final = "B0STET"
@@ -147,6 +148,7 @@ class Workspace:
     groups: dict[str, list[str]]
     channels: dict[str, Channel]
     token: str = BOT_TOKEN
+    app_token: str = APP_TOKEN
     signing_secret: str = SIGNING_SECRET
     scopes: set[str] = field(default_factory=lambda: set(SCOPES))
     home_enabled: bool = True

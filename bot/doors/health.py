@@ -35,8 +35,9 @@ _AWAY: Final = "The database cannot be reached just now: ask again in a moment."
 
 @dataclass(frozen=True, slots=True)
 class HealthDeps:
-    """What is asked: `slack_known` and `scheduler_beating` answer from memory, `schema_number` is ours.
+    """What is asked: `slack_known`, `scheduler_beating` and `slack_reachable` answer from memory.
 
+    `schema_number` is ours; `slack_reachable` is about the line of Socket Mode, where there is one.
     `more_figures` are read at each scrape beside our own; `document` is what /openapi.json says.
     """
 
@@ -46,6 +47,7 @@ class HealthDeps:
     slack_known: Callable[[], bool]
     scheduler_beating: Callable[[], bool]
     document: dict[str, Any]
+    slack_reachable: Callable[[], bool] = lambda: True
     more_figures: tuple[Callable[[], Awaitable[Iterable[Metric]]], ...] = ()
 
 
@@ -119,6 +121,10 @@ class Health:
             faults["database"] = "The database does not answer: check DATABASE_URL and the server."
         if not self._deps.slack_known():
             faults["slack"] = "Slack has not told who we are yet: check SLACK_BOT_TOKEN and the network."
+        if not self._deps.slack_reachable():
+            faults["socket"] = (
+                "No socket to Slack is open: check SLACK_APP_TOKEN, the network, and that Socket Mode is on."
+            )
         if not self._deps.scheduler_beating():
             faults["scheduler"] = "The scheduler does not beat: restart this process."
         return faults

@@ -1,4 +1,4 @@
-"""Joins the doors that Slack comes in by: the Bolt app, its address, and what a stop has to wait for.
+"""Joins the doors that Slack comes in by: the Bolt app, its address or socket, what a stop has to wait for.
 
 Not here: what each of them does (buttons, modals, commands, home).
 """
@@ -14,6 +14,7 @@ from starlette.routing import Route
 from bot.doors import buttons, commands, home, modals, slack_door
 from bot.doors.callers import Callers, PolicyHolder
 from bot.doors.listeners import Handlers, build_bolt
+from bot.doors.socket_door import SocketDoor
 from bot.doors.switching import Switching
 from bot.doors.whispers import WHISPER_SECONDS, Whispers
 from bot.doors.windows import Windows
@@ -23,6 +24,7 @@ from bot.settings import Settings
 from bot.slack.client import SlackClient
 from bot.slack.identity import Identity
 from bot.slack.people import People
+from bot.slack.socket import Socket
 from store.database import Database
 
 
@@ -42,11 +44,25 @@ class SlackDeps:
 
 @dataclass(frozen=True, slots=True)
 class SlackDoors:
-    """The doors as they stand: `app` for Socket Mode, `routes` for HTTP."""
+    """The doors as they stand: `routes` for HTTP, or, in Socket Mode, `socket` and no route at all."""
 
     app: AsyncApp
     routes: list[Route]
     whispers: Whispers
+    socket: Socket | None = None
+
+    def reachable(self) -> bool:
+        """Whether Slack can reach us, as far as it is for us to keep a line open."""
+        return self.socket is None or self.socket.connected()
+
+    async def connect(self) -> str | None:
+        """In Socket Mode open the line; give Slack's word if it says that the app token will never do."""
+        return await self.socket.start() if self.socket is not None else None
+
+    async def hang_up(self, grace_seconds: float) -> None:
+        """In Socket Mode answer what is in hand and close the line."""
+        if self.socket is not None:
+            await self.socket.stop(grace_seconds)
 
     async def settle(self, grace_seconds: float = WHISPER_SECONDS) -> None:
         """Wait for the notes that are still on their way, when nothing comes in any more."""
@@ -91,7 +107,12 @@ def build_slack_doors(deps: SlackDeps) -> SlackDoors:
         language=language,
     )
     app = build_bolt(handlers)
-    return SlackDoors(app, slack_door.routes(app, handlers), whispers)
+    token = deps.settings.slack_app_token
+    if token is None:
+        return SlackDoors(app, slack_door.routes(app, handlers), whispers)
+    # Slack sends by the socket alone: what comes to the address of HTTP then is not from Slack.
+    caller = SlackClient(token.get_secret_value(), base_url=deps.settings.slack_api_url)
+    return SlackDoors(app, [], whispers, Socket(caller, SocketDoor(app, handlers).take))
 
 
 def _commands(deps: SlackDeps, callers: Callers) -> commands.Commands:

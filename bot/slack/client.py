@@ -73,7 +73,7 @@ class SlackClient:
             logger=_quiet_logger(),
         )
         """For Bolt, which wants the SDK's own client; nobody else calls it."""
-        if _is_loopback(base_url):
+        if is_loopback(base_url):
             self.sdk.proxy = None  # The SDK ignores NO_PROXY, and a stand-in is never behind a proxy.
         self._deadline_seconds = deadline_seconds
 
@@ -222,6 +222,10 @@ class SlackClient:
         """What a channel is: archived, shared with another company, ours to post in; `data["channel"]`."""
         return await self._read("conversations.info", channel=channel)
 
+    async def open_socket(self) -> SlackAnswer:
+        """Ask, by an app-level token, for the address of a new line of Socket Mode: `data["url"]`."""
+        return await self._write("apps.connections.open")
+
     async def auth_test(self) -> SlackAnswer:
         """Who we are, and `scopes`."""
         return await self._write("auth.test")
@@ -264,7 +268,8 @@ def _quiet_logger() -> logging.Logger:
     return logger
 
 
-def _is_loopback(base_url: str) -> bool:
+def is_loopback(base_url: str) -> bool:
+    """Whether an address is on this machine: a stand-in, not Slack."""
     host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback

@@ -163,9 +163,10 @@ def settings(slack: SlackStandIn, **more: Any) -> Settings:
 
 @asynccontextmanager
 async def doors_on(
-    db: Database, slack: SlackStandIn, woken: list[str], *, policy: str = POLICY
+    db: Database, slack: SlackStandIn, woken: list[str], *, policy: str = POLICY, by_socket: bool = False
 ) -> AsyncIterator[SlackDoors]:
-    """Build the doors of one process and open them on a free port."""
+    """Build the doors of one process and open them: on a free port, or by a line to Slack."""
+    more = {"SLACK_APP_TOKEN": slack.state.workspace.app_token} if by_socket else {}
     client = SlackClient(slack.state.workspace.token, base_url=slack.api_url)
     await client.open()
     identity = Identity(client)
@@ -177,14 +178,17 @@ async def doors_on(
             people=People(client),
             policy=load_policy(policy),
             identity=identity,
-            settings=settings(slack),
+            settings=settings(slack, **more),
             effect_types=("http", "smtp", "slack_message", "resume"),
             wake=lambda *names: woken.extend(names),
         )
     )
     async with serving(Router(routes=doors.routes)) as url:
         slack.actor.events_url = f"{url}/slack/events"
+        slack.actor.socket = slack.socket if by_socket else None
+        assert await doors.connect() is None
         yield doors
+        await doors.hang_up(5)
         await doors.settle()
     await client.close()
 
