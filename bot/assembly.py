@@ -225,6 +225,7 @@ def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> R
         *runs.routes(runs.RunsDeps(parts.db, senders, url)),
         *health.routes(watched),
         *parts.doors.routes,
+        slack_reachable=parts.doors.reachable,
     ]
     return Router(routes, redirect_slashes=False, default=NotFound())
 

@@ -40,7 +40,7 @@ GROUND = {
     " picture naming drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers typed verdicts switching"
-        " commands home buttons modals listeners slack_door"
+        " commands home buttons modals listeners slack_door socket_door"
     ),
 }
 # Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
