@@ -4,6 +4,7 @@ Not here: what they do. Everything lives in one process and one folder, and is g
 """
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -32,6 +33,7 @@ from store.switch import read_switch
 
 BOT_PORT: Final = 3000
 PAGE_PORT: Final = 3001
+SOCKET_SWITCH: Final = "STET_DEMO_SOCKET"  # "true": the pretend Slack is heard by Socket Mode.
 SWITCH_SECONDS: Final = 0.5  # How late the page may show that sending was stopped.
 SLACK_RATE_FACTOR: Final = 3.0  # One person clicks faster than a team would.
 
@@ -50,6 +52,7 @@ async def run(port: int = PAGE_PORT) -> None:
         stack.push_async_callback(moods.stop)
         moods.start()
         world = moods.world_server.url
+        by_socket = os.environ.get(SOCKET_SWITCH) == "true"
         settings = Settings.load(
             environment(
                 Addresses(slack.api_url, model.base_url, world),
@@ -57,11 +60,13 @@ async def run(port: int = PAGE_PORT) -> None:
                 (slack.state.workspace.token, slack.state.workspace.signing_secret),
                 folder=folder,
                 port=free_port(BOT_PORT),
-            ),
+            )
+            | ({"SLACK_APP_TOKEN": slack.state.workspace.app_token} if by_socket else {}),
             env_file=folder / ".env",  # absent: the settings of a real installation stay out of this
         )
         board = Board(slack, moods, bot_url=settings.public_url)
         slack.actor.events_url = f"{settings.public_url}/slack/events"
+        slack.actor.socket = slack.socket if by_socket else None
         page = Page(board, Desk(resume_base=f"{world}{WAITING}"), known.intake)
         stack.push_async_callback(page.close)
         page_url = await stack.enter_async_context(_serve_page(page, free_port(port)))

@@ -6,7 +6,6 @@ Not here: starting anything (run). Every secret is made at random for one evenin
 import secrets
 import socket
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -45,7 +44,7 @@ def write_policy(world_url: str, folder: Path) -> Path:
 
 def environment(
     addresses: Addresses, known: Secrets, slack: tuple[str, str], *, folder: Path, port: int
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """What `serve` reads; `slack` is the bot's token and the signing secret."""
     token, signing_secret = slack
     return {
