@@ -3,6 +3,7 @@
 Not here: starting and stopping them (wiring), or any behaviour.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +21,7 @@ from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
 from bot.doors.wake import Wakes, hear_with
 from bot.drafting.model import Endpoint, ModelClient
-from bot.flow import alert, expire, places, reconcile, recover, remind, tally, withdraw
+from bot.flow import alert, announce, expire, places, reconcile, recover, remind, tally, withdraw
 from bot.flow.dispatch import Dispatcher, Outlet
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
@@ -44,9 +45,9 @@ TURN_SECONDS: Final = 1.0  # A channel takes one post a second; a card whose tur
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
 FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
-_AFTER_DRAFT: Final = ("draft", "places", "show", "alert")
-_AFTER_EXPIRY: Final = ("places", "show", "draft")
-_AFTER_EFFECT: Final = ("show", "draft", "alert")
+_AFTER_DRAFT: Final = ("draft", "places", "show", "resume", "alert")
+_AFTER_EXPIRY: Final = ("places", "show", "draft", "resume")
+_AFTER_EFFECT: Final = ("show", "draft", "resume", "alert")
 NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
 
 
@@ -120,6 +121,10 @@ class _Bell:
         if self.wakes is not None:
             self.wakes.now(*names)
 
+    def ring_in(self, seconds: float, *names: str) -> None:
+        """Wake these steps so much later; the net catches what a stop in between drops."""
+        asyncio.get_running_loop().call_later(seconds, self.ring, *names)
+
 
 def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -> Process:
     """Join everything for one process on one database; `owner` is its name in every lease.
@@ -170,13 +175,13 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
             )
         ),
     )
-    timer = Timer(_steps(settings, policy, parts, owner), failed=partial(_report, db))
+    timer = Timer(_steps(settings, policy, parts, owner, bell), failed=partial(_report, db))
     wire = Wire(dsn, owner, hear_with(timer))
     bell.wakes = Wakes(timer, wire)
     return Process(parts, _router(settings, policy, parts, timer), timer, wire)
 
 
-def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list[Step]:
+def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _Bell) -> list[Step]:
     db, outside, ops = parts.db, parts.outside, settings.ops_channel
     shower = Shower(
         Showing(
@@ -192,6 +197,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list
     telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language)
     reminding = remind.Reminding(db, outside.slack, outside.pace, policy, settings.language)
     asking = reconcile.Reconciling(db, outside.registry.connectors, ops)
+    telling_outcomes = announce.Announcing(db, due_in=lambda seconds: bell.ring_in(seconds, "dispatch"))
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
@@ -203,6 +209,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str) -> list
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
+        Step("resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",)),
         Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
         Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
     ]
@@ -218,6 +225,7 @@ def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> R
         schema_number=len(migrate.migrations()),
         slack_known=parts.outside.identity.known,
         scheduler_beating=lambda: not timer.late(),
+        slack_reachable=parts.doors.reachable,
         document=openapi.describe(public_url=url, release=RELEASE),
     )
     routes = [
@@ -225,7 +233,6 @@ def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> R
         *runs.routes(runs.RunsDeps(parts.db, senders, url)),
         *health.routes(watched),
         *parts.doors.routes,
-        slack_reachable=parts.doors.reachable,
     ]
     return Router(routes, redirect_slashes=False, default=NotFound())
 

@@ -82,6 +82,7 @@ CREATE TABLE workflow_runs (
     received_at      timestamp with time zone NOT NULL DEFAULT now(),
     updated_at       timestamp with time zone NOT NULL DEFAULT now(),
     finished_at      timestamp with time zone,
+    is_waited        boolean NOT NULL DEFAULT false,
     CONSTRAINT workflow_runs_pkey PRIMARY KEY (run_id),
     CONSTRAINT runs_one_per_key UNIQUE (idempotency_key),
     CONSTRAINT runs_failure_named CHECK ((state <> ALL (ARRAY['failed_retryable'::text, 'failed_terminal'::text])) OR failure IS NOT NULL),
@@ -95,8 +96,10 @@ COMMENT ON COLUMN workflow_runs.failure IS 'Class of the last failure, a row of 
 COMMENT ON COLUMN workflow_runs.next_attempt_at IS 'When a worker may claim it: at arrival, after a backoff, or when the lease of a claimed run runs out.';
 COMMENT ON COLUMN workflow_runs.lease_taken_at IS 'When this owner claimed; a lease is renewed for 30 minutes in all.';
 COMMENT ON COLUMN workflow_runs.result IS 'The model''s checked answer with model, fingerprint, prompt version, tokens.';
+COMMENT ON COLUMN workflow_runs.is_waited IS 'Somebody waits who has not been told the outcome; set with the waiter, cleared with its effect, under the run''s lock.';
 CREATE INDEX runs_due ON workflow_runs USING btree (next_attempt_at) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text]);
 CREATE INDEX runs_open_by_draft_key ON workflow_runs USING btree (draft_key) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text, 'awaiting_human'::text, 'approved'::text]);
+CREATE INDEX runs_to_announce ON workflow_runs USING btree (finished_at) WHERE is_waited AND finished_at IS NOT NULL;
 CREATE TRIGGER runs_listed_moves BEFORE UPDATE OF state ON workflow_runs FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state) EXECUTE FUNCTION refuse_unlisted_move('run');
 GRANT INSERT, SELECT, UPDATE ON workflow_runs TO stet_app;
 
@@ -167,6 +170,7 @@ CREATE TABLE waiters (
     CONSTRAINT waiters_once UNIQUE (run_id, url_hash)
 );
 COMMENT ON TABLE waiters IS 'Executions upstream that wait for the outcome; each is told once. The URL is a secret.';
+COMMENT ON COLUMN waiters.waiter_id IS 'Also the effect_id of its resume effect: nobody can be told twice.';
 COMMENT ON COLUMN waiters.settled_at IS 'When its resume effect was put into the outbox.';
 GRANT DELETE, INSERT, SELECT, UPDATE ON waiters TO stet_app;
 
@@ -371,6 +375,8 @@ END), (0)::bigint)) STORED,
     CONSTRAINT effects_unknown_was_started CHECK (state <> 'unknown'::text OR ambiguous_at IS NOT NULL)
 );
 COMMENT ON TABLE effect_outbox IS 'One thing to do in the outside world, written with the decision that allowed it.';
+COMMENT ON COLUMN effect_outbox.draft_id IS 'The draft whose content it carries; all zeroes for a resume effect of a run that never had one.';
+COMMENT ON COLUMN effect_outbox.target IS 'Where it goes. For resume effects only the host, and which waiter: the URL itself is a secret and stays in waiters.';
 COMMENT ON COLUMN effect_outbox.lane IS 'Which queue it waits in: one a type, kind and target (resume URLs share one), so that a stuck target delays only itself.';
 COMMENT ON COLUMN effect_outbox.known_version IS 'The head''s version the decision was taken under; a newer head stops the send.';
 COMMENT ON COLUMN effect_outbox.attempts IS 'Tries that were started since the decision, or since a person said "send again".';

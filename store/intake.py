@@ -190,7 +190,7 @@ def url_hash(resume_url: str) -> str:
 
 
 async def add_waiters(conn: Connection, waiting: Sequence[tuple[UUID, str]]) -> int:
-    """Note who else waits (run_id and resume URL); give the number of new ones."""
+    """Note who else waits (run_id and resume URL); give the number of runs that have new ones."""
     return await _ADD_WAITERS.run(
         conn,
         {

@@ -184,7 +184,8 @@ class World:
             return self._look_up(effect_id), effect_id, False
         if request.method == "POST" and plain.startswith(WAITING):
             reply = self._resume(plain.removeprefix(WAITING), request.path, works=works)
-            return reply, None, works and reply.status == 200  # noqa: PLR2004
+            told = request.headers.get("idempotency-key")
+            return reply, told, works and reply.status == 200  # noqa: PLR2004
         if request.method == "POST" and plain.startswith(WEBHOOK):
             return self._work(request.headers.get("idempotency-key"), works=works)
         return answer(404, {"message": "The requested webhook is not registered."}), None, False

@@ -11,8 +11,9 @@ from bot.contracts.answer import NotDecided, Why
 from bot.contracts.click import Decision
 from bot.flow.decide import Decided
 
-# Steps that a decision makes work for: the card says so, effects leave, the next card gets the place.
-WOKEN: Final = ("show", "dispatch", "places")
+# Steps that a decision makes work for: the card says so, effects leave, the next card gets the place, whoever
+# waits upstream hears.
+WOKEN: Final = ("show", "dispatch", "places", "resume")
 # What was typed lost its object: something newer took the place of what the person had before them.
 OVERTAKEN: Final = frozenset(
     {

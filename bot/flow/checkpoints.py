@@ -26,6 +26,8 @@ NAMES = (
     "dispatch.after_start",
     "dispatch.before_record",
     "dispatch.after_record",
+    "announce.before_commit",
+    "announce.after_commit",
     "reconcile.after_look_up",
     "reconcile.after_record",
     "switch.after_commit",

@@ -63,7 +63,7 @@ class Policies:
 
 
 def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
-    """Give a connector what it takes."""
+    """Give a connector what it takes; a resume effect's row names its target without telling the URL."""
     return Effect(
         effect_id=row.effect_id,
         key=row.idempotency_key,
@@ -71,7 +71,7 @@ def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
         entity=row.entity,
         revision=row.revision,
         effect_type=row.effect_type,
-        target=row.target,
+        target=row.target if row.effect_type != RESUME else row.address or "",
         recipient=row.recipient,
         body=row.body or b"",
         policy=policy,

@@ -53,7 +53,8 @@ _NOTES: Final = {
 }
 # Of several effects the one people must know of first.
 _GRAVITY: Final = ("unknown", "sending", "failed", "pending", "completed")
-_CANNOT_BE_ASKED: Final = frozenset({"smtp"})  # Mail leaves no trace that could be asked for.
+# Mail leaves no trace that could be asked for, and a waiting execution tells nobody why it went on.
+_CANNOT_BE_ASKED: Final = frozenset({"smtp", "resume"})
 # A person's choice (flow/reconcile) as the card says it.
 _CHOICES: Final = {
     "delivered": Settled.DELIVERED,

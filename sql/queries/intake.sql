@@ -27,9 +27,9 @@ WITH given AS (
            waiter_id uuid, resume_url text, url_hash text, salt text, detail text)
 ), born AS (
     INSERT INTO workflow_runs (run_id, idempotency_key, source, kind, event_key, entity, draft_key, source_version,
-                               payload_hash, replaces, state)
+                               payload_hash, replaces, is_waited, state)
     SELECT run_id, idempotency_key, source, kind, event_key, entity, draft_key, source_version, payload_hash,
-           replaces, 'received'
+           replaces, resume_url IS NOT NULL, 'received'
       FROM given
      ORDER BY idempotency_key
     ON CONFLICT (idempotency_key) DO NOTHING
@@ -146,13 +146,25 @@ SELECT r.run_id, r.entity, r.state,
  WHERE r.idempotency_key = %(key)s;
 
 -- name: add_waiters
--- Note who else waits for these runs' outcomes; an execution that is known already stays as it is.
-INSERT INTO waiters (waiter_id, run_id, resume_url, url_hash)
-SELECT waiter_id, run_id, resume_url, url_hash
-  FROM unnest(%(waiter_ids)s::uuid[], %(run_ids)s::uuid[], %(resume_urls)s::text[], %(url_hashes)s::text[])
-       AS given (waiter_id, run_id, resume_url, url_hash)
- ORDER BY run_id, url_hash
-ON CONFLICT (run_id, url_hash) DO NOTHING;
+-- Note who else waits for these runs' outcomes; an execution that is known already stays as it is. The run is marked
+-- whatever its mark says: whoever tells its outcome at this moment holds it, has not seen this waiter, and takes the
+-- mark off; we wait for that.
+-- zero rows: nothing: all of them are known already
+WITH added AS (
+    INSERT INTO waiters (waiter_id, run_id, resume_url, url_hash)
+    SELECT waiter_id, run_id, resume_url, url_hash
+      FROM unnest(%(waiter_ids)s::uuid[], %(run_ids)s::uuid[], %(resume_urls)s::text[], %(url_hashes)s::text[])
+           AS given (waiter_id, run_id, resume_url, url_hash)
+     ORDER BY run_id, url_hash
+    ON CONFLICT (run_id, url_hash) DO NOTHING
+    RETURNING run_id
+), held AS (
+    SELECT r.run_id FROM workflow_runs AS r
+     WHERE r.run_id IN (SELECT run_id FROM added)
+     ORDER BY r.run_id
+       FOR UPDATE
+)
+UPDATE workflow_runs AS r SET is_waited = true FROM held WHERE r.run_id = held.run_id;
 
 -- name: lock_run_of_key
 -- Hold the run of one key, which serialises its chain of the record.

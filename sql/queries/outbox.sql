@@ -53,7 +53,9 @@ WITH RECURSIVE gate AS MATERIALIZED (
 SELECT held.*, content.*
   FROM held
  CROSS JOIN LATERAL (
-       SELECT p.snapshot_hash, p.revision, p.recipient, p.body, coalesce(d.entity, '') AS entity
+       SELECT p.snapshot_hash, p.revision, p.recipient, p.body, coalesce(d.entity, '') AS entity,
+              CASE WHEN held.effect_type = 'resume' THEN (
+                  SELECT w.resume_url FROM waiters AS w WHERE w.waiter_id = held.effect_id) END AS address
          FROM effect_payloads AS p
          LEFT JOIN drafts AS d ON d.draft_id = held.draft_id
         WHERE p.effect_id = held.effect_id

@@ -7,7 +7,8 @@ WITH due AS (
       FROM workflow_runs
      WHERE state IN ('received', 'processing', 'failed_retryable') AND next_attempt_at <= clock_timestamp()
        AND NOT EXISTS (SELECT FROM effect_outbox AS e
-                        WHERE e.draft_key = workflow_runs.draft_key AND e.state IN ('sending', 'unknown'))
+                        WHERE e.draft_key = workflow_runs.draft_key AND e.state IN ('sending', 'unknown')
+                          AND e.effect_type <> 'resume')
      ORDER BY next_attempt_at
      LIMIT %(most)s
        FOR UPDATE SKIP LOCKED

@@ -69,17 +69,17 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        CASE e.state WHEN 'unknown' THEN e.reason ELSE died.detail::jsonb ->> 'reason' END AS reason,
        CASE e.state WHEN 'unknown' THEN e.attempts ELSE (died.detail::jsonb ->> 'attempts')::integer END AS tries,
        e.updated_at, e.next_attempt_at, coalesce(e.ambiguous_at, e.updated_at) AS dead_at,
-       d.entity, p.revision, p.recipient, rev.body,
-       h.source_version > e.known_version AS newer_waits,
+       r.entity, p.revision, p.recipient, rev.body,
+       e.effect_type <> 'resume' AND h.source_version > e.known_version AS newer_waits,
        s.effect ->> 'lookup' AS lookup,
        coalesce(look.asked, 0) AS asked, look.last_answer, look.last_at,
        said.actor AS settled_by, said.detail::jsonb ->> 'choice' AS choice
   FROM cards AS c
   JOIN effect_outbox AS e ON e.effect_id = c.effect_id
   JOIN effect_payloads AS p ON p.effect_id = e.effect_id
-  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
-  JOIN drafts AS d ON d.draft_id = e.draft_id
+  JOIN workflow_runs AS r ON r.run_id = e.run_id
   JOIN draft_heads AS h ON h.draft_key = e.draft_key
+  LEFT JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
   LEFT JOIN revisions AS rev ON rev.draft_id = e.draft_id AND rev.revision = p.revision
   LEFT JOIN effect_look_ups AS look ON look.effect_id = e.effect_id
   LEFT JOIN LATERAL (

@@ -19,6 +19,7 @@ KEY = key_of(N)
 SEND = "/webhook/send-mail"
 SHOWN = "SELECT count(*) = 1 FROM cards WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"
 UNDECIDED = "SELECT count(*) = 1 FROM drafts WHERE status = 'pending'"
+TOLD = "SELECT count(*) = 1 FROM effect_outbox WHERE effect_type = 'resume' AND state = 'completed'"
 COMPLETED = "SELECT count(*) = 1 FROM workflow_runs WHERE state = 'completed'"
 
 
@@ -62,6 +63,14 @@ async def pull(stage: Stage, watch: Watch, bot: Bot) -> None:
     await stage.actor(bot).slash(U_ADMIN, "kill mail storm")
 
 
+async def wait_for_it(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """An execution waits upstream for what becomes of the event."""
+    path = stage.world.world.wait_at("17", suffix="gate-1")
+    await stage.post(bot, event(N, draft=True) | {"resume_url": stage.world.url + path})
+    await watch.until(SHOWN)
+    await stage.click(bot, KEY)
+
+
 MODEL = Trial(post, drafted=False, asked=1)
 TRIALS = {
     "receive.before_commit": Trial(post, answered=202),
@@ -83,6 +92,8 @@ TRIALS = {
     "dispatch.after_start": Trial(approve),
     "dispatch.before_record": Trial(approve),
     "dispatch.after_record": Trial(approve),
+    "announce.before_commit": Trial(wait_for_it),
+    "announce.after_commit": Trial(wait_for_it),
     "reconcile.after_look_up": Trial(lose_answer),
     "reconcile.after_record": Trial(lose_answer),
     "switch.after_commit": Trial(pull),
@@ -134,6 +145,10 @@ async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:
         await see_unknown(stage, watch, bot)
     await watch.until(COMPLETED, hurry=True)
     await watch.until("SELECT bool_and(shown_version = wanted_version) FROM cards", hurry=True)
+    if point.startswith("announce."):
+        await watch.until(TOLD, hurry=True)
+        assert sorted(stage.sent().values()) == [1, 1]
+        return
     assert list(stage.sent().values()) == [1]
 
 
