@@ -16,6 +16,7 @@ from bot import doctor
 from bot.policy.effective import describe
 from bot.policy.kinds import PolicyError, load_policy
 from bot.records import show_chain, verify_record
+from bot.registry import find_effect_types
 from bot.settings import Settings, SettingsError
 from bot.wiring import CannotStart, serve
 from store.errors import StetError
@@ -59,7 +60,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _policy(arguments: argparse.Namespace) -> int:
-    policy = load_policy(arguments.file.read_text(encoding="utf-8"))
+    policy = load_policy(arguments.file.read_text(encoding="utf-8"), effect_types=find_effect_types())
     print("\n\n".join(describe(kind) for kind in policy.kinds.values()))
     return 0
 

@@ -11,7 +11,7 @@ from bot.connectors.reach import Blocked, Reach
 from bot.drafting.faults import DraftFault
 from bot.drafting.model import Endpoint, ModelClient
 from bot.policy.kinds import Policy, PolicyError, load_policy
-from bot.registry import find_connectors
+from bot.registry import find_effect_types
 from bot.settings import SettingProblem, Settings
 from bot.slack.answer import SlackOk, SlackRefused
 from bot.slack.client import SlackClient
@@ -81,9 +81,7 @@ async def _role(dsn: str, *, embedded: bool) -> Finding:
         async with db.connection() as conn:
             version = await server_version(conn)
     except DatabaseAway:
-        return Finding(
-            "DATABASE_URL", "cannot take the role stet_app: run migrate, or GRANT stet_app to it"
-        )
+        return Finding("DATABASE_URL", "cannot take the role stet_app: run migrate, or GRANT stet_app to it")
     finally:
         await db.close()
     if version < OLDEST_SERVER:
@@ -93,9 +91,7 @@ async def _role(dsn: str, *, embedded: bool) -> Finding:
 
 def _policy(settings: Settings) -> Policy | Finding:
     try:
-        return load_policy(
-            settings.policy_file.read_text(encoding="utf-8"), effect_types=frozenset(find_connectors())
-        )
+        return load_policy(settings.policy_file.read_text(encoding="utf-8"), effect_types=find_effect_types())
     except OSError as fault:
         return Finding("POLICY_FILE", f"cannot be read ({fault.strerror}): name the file with your kinds")
     except PolicyError as fault:

@@ -39,6 +39,16 @@ def find_connectors() -> dict[str, ModuleType]:
     return find(connectors, name="EFFECT_TYPE", maker="build")
 
 
+def find_effect_types() -> frozenset[str]:
+    """What a policy may name as `effect.type`: every connector but those that follow from an outcome.
+
+    Raises RegistryError.
+    """
+    return frozenset(
+        name for name, module in find_connectors().items() if not getattr(module, "FOLLOWS_OUTCOME", False)
+    )
+
+
 def find_gates() -> dict[str, ModuleType]:
     """Modules of the gates' room by their MODE. Raises RegistryError."""
     return find(gates, name="MODE", maker="judge")

@@ -21,7 +21,7 @@ from bot.connectors.reach import ReachError
 from bot.logs import set_up_logs
 from bot.policy.kinds import Policy, load_policy
 from bot.policy.switch import ALL_SCOPE
-from bot.registry import RegistryError, find_connectors
+from bot.registry import RegistryError, find_effect_types
 from bot.settings import Settings
 from store import migrate
 from store.errors import DatabaseAway
@@ -180,7 +180,7 @@ def _read_policy(settings: Settings) -> Policy:
         text = settings.policy_file.read_text(encoding="utf-8")
     except OSError as fault:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} cannot be read ({fault.strerror})") from fault
-    return load_policy(text, effect_types=frozenset(find_connectors()))
+    return load_policy(text, effect_types=find_effect_types())
 
 
 def _owner() -> str:

@@ -1,14 +1,16 @@
 """What an HTTP answer, or the lack of one, means for an effect: one table, and the reading of answers.
 
-Not here: making the request (exchange). docs/ prints OUTCOMES and tests walk it.
+Not here: making the request (exchange), or what waiting executions answer (resume). docs/ prints OUTCOMES.
 """
 
 import json
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any
 
 from bot.connectors.exchange import Answered
@@ -29,7 +31,8 @@ class Row:
     reason: str | None = None  # where it is not the cause itself
 
 
-OUTCOMES: tuple[Row, ...] = (
+# No final status came back.
+UNANSWERED: tuple[Row, ...] = (
     # Nothing was tried.
     Row("bad_url", Refused, "the address is not a plain http or https URL"),
     Row("host_not_allowed", Refused, "EFFECT_ALLOWED_HOSTS does not list the host"),
@@ -44,8 +47,10 @@ OUTCOMES: tuple[Row, ...] = (
     # It may have left, and no status came back.
     Row("timeout", Unknown, "no complete answer in time; n8n goes on working when we hang up"),
     Row("cut", Unknown, "the connection ended without an HTTP answer, after the request may have left"),
-    # A status came back.
     Row("http_1xx", Unknown, "no final answer"),
+)
+OUTCOMES: tuple[Row, ...] = (
+    *UNANSWERED,
     Row("sent", Sent, "2xx that does not say false, with the id where response_id names one"),
     Row("says_false", Refused, "2xx with ok or success false"),
     Row("no_response_id", Unknown, "2xx without the id at response_id: started, perhaps, but not done"),
@@ -62,12 +67,22 @@ OUTCOMES: tuple[Row, ...] = (
     Row("http_4xx", Refused, "the target has read it and will not do it"),
     Row("http_5xx", Unknown, "the target failed somewhere between nothing and everything"),
 )
-_ROWS = {row.cause: row for row in OUTCOMES}
+Table = Mapping[str, Row]
 
 
-def settle(cause: str, *, reason: str | None = None, retry_after_seconds: float | None = None) -> SendOutcome:
+def by_cause(rows: Iterable[Row]) -> Table:
+    """A table by its causes, for `settle`."""
+    return MappingProxyType({row.cause: row for row in rows})
+
+
+_TABLE = by_cause(OUTCOMES)
+
+
+def settle(
+    cause: str, table: Table = _TABLE, *, reason: str | None = None, retry_after_seconds: float | None = None
+) -> SendOutcome:
     """The outcome of a cause other than `sent`; a cause that the table lacks is Unknown."""
-    row = _ROWS.get(cause)
+    row = table.get(cause)
     word = reason or (row.reason if row and row.reason else cause)
     match row.outcome if row else Unknown:
         case kind if kind is NotSent:
@@ -80,15 +95,24 @@ def settle(cause: str, *, reason: str | None = None, retry_after_seconds: float 
 
 def judge(answer: Answered, *, response_id: str | None, now: float) -> SendOutcome:
     """What an answer means. `now`, in seconds since 1970, turns a date in Retry-After into a wait."""
-    status = answer.status
-    if 200 <= status < 300:  # noqa: PLR2004
+    if is_success(answer):
         return _judge_success(answer, response_id)
-    exact = f"http_{status}"
-    if exact in _ROWS:
+    return judge_status(answer, now=now)
+
+
+def is_success(answer: Answered) -> bool:
+    """Whether the status is a 2xx."""
+    return 200 <= answer.status < 300  # noqa: PLR2004
+
+
+def judge_status(answer: Answered, table: Table = _TABLE, *, now: float) -> SendOutcome:
+    """What a status other than 2xx means by a table that has its families."""
+    exact = f"http_{answer.status}"
+    if exact in table:
         wait = retry_after_seconds(answer.headers.get("retry-after"), now=now)
-        return settle(exact, retry_after_seconds=wait)
-    family = f"http_{status // 100}xx"
-    return settle(family, reason=None if family == "http_3xx" else exact)
+        return settle(exact, table, retry_after_seconds=wait)
+    family = f"http_{answer.status // 100}xx"
+    return settle(family, table, reason=None if family == "http_3xx" else exact)
 
 
 def _judge_success(answer: Answered, response_id: str | None) -> SendOutcome:

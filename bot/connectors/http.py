@@ -9,8 +9,8 @@ from collections.abc import Callable
 from bot.connectors.answers import id_at, judge, read_json, says_false, settle
 from bot.connectors.connector import Effect, Kit
 from bot.connectors.exchange import Answered, Call, Exchange, Failed
+from bot.connectors.signing import sign_effect
 from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer, SendOutcome, Sent, Unknown
-from bot.policy.signatures import SignedMessage, sign
 from store.database import outside_transaction
 
 EFFECT_TYPE = "http"
@@ -40,7 +40,7 @@ class HttpConnector:
         headers = {
             "content-type": "application/json",
             "idempotency-key": str(effect.effect_id),
-            **self._signature(effect, effect.body),
+            **self._signed(effect, effect.body),
         }
         call = Call("POST", effect.target, headers, effect.body)
         answer = await self._exchange.call(call, within_seconds=effect.policy.timeout_seconds)
@@ -59,19 +59,14 @@ class HttpConnector:
         if not effect.policy.lookup:
             return NoAnswer("no_lookup")
         url = effect.policy.lookup.replace("{effect_id}", str(effect.effect_id))
-        call = Call("GET", url, self._signature(effect, b""))
+        call = Call("GET", url, self._signed(effect, b""))
         answer = await self._exchange.call(call, within_seconds=within_seconds)
         if isinstance(answer, Failed):
             return NoAnswer(answer.cause)
         return _read_look_up(answer, effect.policy.response_id)
 
-    def _signature(self, effect: Effect, body: bytes) -> dict[str, str]:
-        """Standard Webhooks headers: fresh time on each try, the same id; unsigned without a secret."""
-        message = SignedMessage(str(effect.effect_id), str(int(self._clock())), body)
-        headers = {"webhook-id": message.message_id, "webhook-timestamp": message.timestamp}
-        if self._signing_secret is not None:
-            headers["webhook-signature"] = sign(self._signing_secret, message)
-        return headers
+    def _signed(self, effect: Effect, body: bytes) -> dict[str, str]:
+        return sign_effect(effect, body, secret=self._signing_secret, now=self._clock())
 
 
 def build(kit: Kit) -> HttpConnector:

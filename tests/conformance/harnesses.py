@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.connectors.connector import Connector, Effect
+from bot.connectors.resume import build as build_resume
 from bot.demo import world as far
 from bot.demo.world import Fault, status
 from bot.demo.world_server import WorldServer, serve_world
-from tests.connectors.effects import look_up_at, make_effect, make_http, webhook
+from tests.connectors.effects import look_up_at, make_effect, make_http, make_kit, webhook
 
 HANG_SECONDS = 0.2
 
@@ -90,4 +91,51 @@ async def http_harness() -> AsyncIterator[Harness]:
         yield HttpHarness(world, make_http())
 
 
-HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {"http": http_harness}
+@dataclass(slots=True)
+class ResumeHarness:
+    """The resume connector against an execution that waits in the demo's world."""
+
+    world: WorldServer
+    connector: Connector
+    can_look_up: bool = False
+    target: str = ""
+
+    def effect(self, **policy: Any) -> Effect:
+        target = self.target or self.world.url + self.world.world.wait_at(
+            "17", token="s3cret", suffix="gate-1"
+        )
+        return make_effect(target, **{"type": "resume", "response_id": None, "timeout_seconds": 5, **policy})
+
+    def healthy(self) -> None:
+        self.world.world.behave()
+
+    def refusing(self) -> None:
+        self.world.world.misbehave(far.WAITING, status(403))
+
+    def losing_answers(self) -> None:
+        self.world.world.misbehave(far.WAITING, Fault(far.DROP))
+
+    def hanging(self) -> None:
+        self.world.world.misbehave(far.WAITING, Fault(far.HANG))
+
+    async def reached(self) -> None:
+        await self.world.arrived()
+
+    def away(self) -> None:
+        self.target = "http://127.0.0.1:1/webhook-waiting/17/gate-1"  # as above
+
+    def done(self) -> int:
+        return len(self.world.world.done())
+
+
+@asynccontextmanager
+async def resume_harness() -> AsyncIterator[Harness]:
+    """A world where an execution waits, and the connector that may reach it."""
+    async with serve_world() as world:
+        yield ResumeHarness(world, build_resume(make_kit()))
+
+
+HARNESSES: dict[str, Callable[[], AbstractAsyncContextManager[Harness]]] = {
+    "http": http_harness,
+    "resume": resume_harness,
+}

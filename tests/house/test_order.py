@@ -35,7 +35,7 @@ GROUND = {
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
-    "bot.connectors": "addresses reach dial exchange answers connector",
+    "bot.connectors": "addresses reach dial exchange answers connector signing",
     "bot.flow": "checkpoints tally batches opening arrive lanes settle outgoing giveback recorder"
     " picture naming drawing pages turns setback posting",
     "bot.doors": (
