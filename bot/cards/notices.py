@@ -55,6 +55,7 @@ class Refusal(StrEnum):
     WRONG_SURFACE = "wrong_surface"
     UNKNOWN_BUTTON = "unknown_button"
     KIND_GONE = "kind_gone"
+    NONE_WAITING = "none_waiting"
     REDRAFTS_USED_UP = "redrafts_used_up"
     TYPED_WRONG = "typed_wrong"
     NOT_ADMIN = "not_admin"

@@ -29,7 +29,7 @@ from bot.cards.facts import action
 from bot.cards.text import length, split, visible
 from bot.cards.views import Field, Pending, ReviewView
 from bot.cards.words import say
-from bot.contracts.click import APPROVE_ACTION, READ_ACTION, REJECT_ACTION
+from bot.contracts.click import APPROVE_ACTION, QUEUE_NEXT_ACTION, READ_ACTION, REJECT_ACTION
 
 # A view may have 250 kB; a character takes at most 6 bytes of JSON a unit of `length`: 180 kB.
 PART_TEXT: Final = 30_000
@@ -42,11 +42,13 @@ _PART_ACTION: Final = re.compile(rf"{re.escape(READ_ACTION)}\.part\.([1-9][0-9]{
 class ReadView:
     """The draft to read, the part wanted (from 1), and the button values minted for this view.
 
-    In `review.buttons`, approve and reject are this view's own tokens; `read` turns the pages.
+    In `review.buttons`, approve and reject are this view's own tokens; `read` turns the pages, and passes the
+    draft over where others wait behind it (`in_line`).
     """
 
     review: ReviewView
     part: int = 1
+    in_line: bool = False
 
 
 def part_count(review: ReviewView) -> int:
@@ -69,7 +71,10 @@ def render(view: ReadView) -> Block:
     blocks = [_head(review, part, len(parts)), *parts[part - 1]]
     if last:
         blocks += _tail(review)
-    blocks += actions(f"stet.read.{part}.actions", _buttons(review, part, len(parts)))
+    buttons = _buttons(review, part, len(parts))
+    if view.in_line and review.buttons.read:
+        buttons.append(button(QUEUE_NEXT_ACTION, say(language, "button.pass_over"), review.buttons.read))
+    blocks += actions(f"stet.read.{part}.actions", buttons)
     modal = modal_of(language, say(language, "read.title"), blocks)
     return {**modal, "callback_id": READ_VIEW, "private_metadata": review.buttons.read or ""}
 

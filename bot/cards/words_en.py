@@ -101,6 +101,7 @@ WORDS: Final[dict[str, str]] = {
     "button.redraft": "Redraft",
     "button.cancel": "Cancel sending",
     "button.next": "Review next",
+    "button.pass_over": "Skip this one",
     "button.back": "Back",
     "button.close": "Close",
     "button.save": "Save",

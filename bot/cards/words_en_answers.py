@@ -34,6 +34,7 @@ WORDS: Final[dict[str, str]] = {
     "refused.wrong_surface": "This button belongs to another message. Please use the card in the channel.",
     "refused.unknown_button": "This button is no longer valid. Please use the card in the channel.",
     "refused.kind_gone": "This kind is no longer in the policy, so nobody can decide on it.",
+    "refused.none_waiting": "Nothing more waits here for you.",
     "refused.redrafts_used_up": "No more new drafts for this one. Please edit it, approve it or reject it.",
     "refused.typed_wrong": "That is not what the card names. Nothing was decided.",
     "refused.not_admin": "Only admins may do this.",

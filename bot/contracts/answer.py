@@ -24,6 +24,7 @@ class Why(StrEnum):
     BLOCKED = "blocked"
     REDRAFTING = "redrafting"
     KIND_GONE = "kind_gone"
+    NONE_WAITING = "none_waiting"
     ALREADY_VOTED = "already_voted"
     TYPED_WRONG = "typed_wrong"
     TOO_SLOW = "too_slow"

@@ -19,6 +19,7 @@ from bot.doors.verdicts import WOKEN, say_decided, say_refused
 from bot.doors.windows import Windows
 from bot.flow import open as opening
 from bot.flow.decide import Decided, Deciding, decide
+from bot.flow.next import Wanted, open_next
 from bot.flow.open import Opened, Opening
 from bot.flow.reconcile import Choice, Resolved, settle_unknown
 from bot.policy.people import Bar, NotAllowed
@@ -31,7 +32,8 @@ CHOICES: Final = {
     carried.UNKNOWN_DROP_ACTION: Choice.DROP,
     carried.UNKNOWN_GIVE_UP_ACTION: Choice.GIVE_UP,
 }
-SETTLED: Final = ("show", "dispatch", "draft")  # What waited for the end of an unknown effect goes on.
+# What waited for the end of an unknown effect goes on.
+SETTLED: Final = ("show", "dispatch", "draft", "resume")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ async def press(deps: Buttons, pressed: Press) -> None:
             return await _ask(deps, pressed, Decision.REJECT)
         case carried.READ_ACTION:
             return await _read(deps, pressed, 1)
+        case carried.QUEUE_NEXT_ACTION:
+            return await _next(deps, pressed)
         case action if action in CHOICES:
             return await _settle(deps, pressed, CHOICES[action])
         case _:
@@ -98,6 +102,20 @@ async def _read(deps: Buttons, pressed: Press, part: int) -> None:
     answer = await _in_time(opening.read(deps.opening, click, part=part))
     if not isinstance(answer, Opened):
         return await _refuse(deps, pressed, answer, "read")
+    if pressed.surface is Surface.VIEW:
+        return deps.windows.turn(pressed, answer.view)
+    return await deps.windows.open(pressed, answer.view)
+
+
+async def _next(deps: Buttons, pressed: Press) -> None:
+    """Open the next draft in line, from the queue card or in place of one that is passed over."""
+    caller, passed = pressed.place.caller, None
+    if pressed.surface is Surface.VIEW:
+        passed = _click(pressed, Decision.APPROVE)  # Whatever it says: passing over does not look at it.
+    wanted = Wanted(caller.team_id, caller.user_id, pressed.place.channel, passed)
+    answer = await _in_time(open_next(deps.opening, wanted))
+    if not isinstance(answer, Opened):
+        return await _refuse(deps, pressed, answer, "next")
     if pressed.surface is Surface.VIEW:
         return deps.windows.turn(pressed, answer.view)
     return await deps.windows.open(pressed, answer.view)

@@ -63,6 +63,7 @@ MODALS = {
     "edit": modals.edit(modals.EditView(value("d"), (*PLAIN.draft, Field("note", "")))),
     "overtaken": modals.message(modals.MessageView("modal.overtaken", PLAIN.draft)),
     "read": reading.render(reading.ReadView(replace(PLAIN, warnings=("Check the amount.",)))),
+    "read_in_line": reading.render(reading.ReadView(PLAIN, in_line=True)),
     "read_settled": reading.render(reading.ReadView(replace(PLAIN, state=Rejected(ANNA, DECIDED, "no")))),
 }
 
