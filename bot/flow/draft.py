@@ -7,13 +7,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from bot.drafting.check import check_output
-from bot.drafting.faults import DraftFault, LostLease, Misconfigured
+from bot.drafting.faults import DraftFault, Misconfigured
 from bot.drafting.model import Answer, Ask, ModelClient
 from bot.flow import opening
 from bot.flow.checkpoints import reach
+from bot.flow.holding import while_held
 from bot.gates.gate import Draft, Judge
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
@@ -22,7 +24,6 @@ from bot.policy.limits import (
     LEASE_SECONDS,
     MAX_MODEL_WORKERS,
     PROCESSING_SECONDS,
-    RENEW_SECONDS,
     TAKEOVERS_FAIL,
 )
 from bot.policy.retries import Resume
@@ -196,34 +197,15 @@ async def _ask(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> Answe
         model=kind.model,
         rules=kind.rules,
     )
-    asking = asyncio.create_task(deps.model.ask(request))
-    renewing = asyncio.create_task(_keep_lease(deps, held))
-    try:
-        await asyncio.wait({asking, renewing}, return_when=asyncio.FIRST_COMPLETED)
-        if not asking.done():
-            raise LostLease("renewal")
-        answer = await asking
-    finally:
-        for task in (asking, renewing):
-            task.cancel()
-        await asyncio.gather(asking, renewing, return_exceptions=True)
+    renew = partial(_renew, deps, held)
+    answer = await while_held(deps.model.ask(request), renew, what=str(run.run_id))
     reach("draft.after_model")
     return answer
 
 
-async def _keep_lease(deps: Drafting, held: Held) -> None:
-    """Renew until the lease is lost; a database that is away may come back before the lease ends."""
-    while True:
-        await asyncio.sleep(RENEW_SECONDS)
-        try:
-            async with deps.db.connection() as conn:
-                await runs.renew_run(
-                    conn, held, lease_seconds=LEASE_SECONDS, longest_seconds=PROCESSING_SECONDS
-                )
-        except LostRace:
-            return
-        except DatabaseAway:
-            log.warning("a lease could not be renewed", extra={"run_id": str(held.run_id)})
+async def _renew(deps: Drafting, held: Held) -> None:
+    async with deps.db.connection() as conn:
+        await runs.renew_run(conn, held, lease_seconds=LEASE_SECONDS, longest_seconds=PROCESSING_SECONDS)
 
 
 async def _record_fault(deps: Drafting, run: ClaimedRun, held: Held, fault: DraftFault) -> None:
