@@ -26,6 +26,7 @@ from bot.flow.dispatch import Dispatcher, Outlet
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
 from bot.flow.receive import Receiver
+from bot.flow.redrafter import Redrafter, Redrafting
 from bot.flow.show import Shower, Showing
 from bot.policy.kinds import Policy
 from bot.policy.signatures import read_secret
@@ -47,6 +48,7 @@ FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); no
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
 _AFTER_DRAFT: Final = ("draft", "places", "show", "resume", "alert")
 _AFTER_EXPIRY: Final = ("places", "show", "draft", "resume")
+_AFTER_REDRAFT: Final = ("show", "alert")
 _AFTER_EFFECT: Final = ("show", "draft", "resume", "alert")
 NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
 
@@ -73,6 +75,7 @@ class Parts:
     counts: tally.Tally
     receiver: Receiver
     drafter: Drafter
+    redrafter: Redrafter
     dispatcher: Dispatcher
     doors: slack_app.SlackDoors
 
@@ -152,6 +155,9 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
                 finished=partial(bell.ring, *_AFTER_DRAFT),
             )
         ),
+        redrafter=Redrafter(
+            Redrafting(db, owner, policy, outside.model, finished=partial(bell.ring, *_AFTER_REDRAFT))
+        ),
         dispatcher=Dispatcher(
             Outlet(
                 db,
@@ -201,6 +207,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
+        Step("redraft", parts.redrafter.run_once, POLL_SECONDS),
         Step("places", partial(places.run_once, places.Placing(db, policy)), POLL_SECONDS, ("show",)),
         Step("show", shower.run_once, TURN_SECONDS),
         Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),

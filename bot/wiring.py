@@ -146,6 +146,7 @@ async def _stop(process: Process) -> None:
         parts.doors.settle(),
         parts.receiver.close(),
         parts.drafter.stop(),
+        parts.redrafter.stop(),
         parts.dispatcher.stop(),
         return_exceptions=True,
     )

@@ -42,8 +42,8 @@ async def edit_draft(conn: Connection, spending: Spending) -> EditedDraft:
     return await _EDIT.one(conn, asdict(spending) | {"approval_id": new_id()}, EditedDraft)
 
 
-async def find_revision_by(conn: Connection, spending: Spending, body_hash: str) -> int | None:
+async def find_revision_by(conn: Connection, spending: Spending) -> int | None:
     """Read again whether this person's words became a revision, for a commit whose answer was lost."""
-    params = {"token_hash": spending.token_hash, "subject": spending.subject, "body_hash": body_hash}
+    params = {"token_hash": spending.token_hash, "subject": spending.subject}
     found = await _FIND_BY.maybe(conn, params, _Number)
     return found.revision if found else None

@@ -69,6 +69,8 @@ class DraftCard(CardRow):
     approvers: list[str]
     redraft_by: str | None
     redraft_wish: str | None
+    redraft_failed: bool
+    redrafts_used: int
     earlier_by: str | None
     earlier_at: datetime | None
     earlier_reason: str | None

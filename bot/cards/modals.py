@@ -4,9 +4,8 @@ The whole draft to read is in `reading`; what a submission does, in `doors/modal
 one opaque value, no text.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from bot.cards.blocks import Block, Element, clip, modal_of, outside, phrase, plain_text, quote, rich, section
 from bot.cards.draft import title_of
@@ -15,6 +14,7 @@ from bot.cards.text import length
 from bot.cards.views import Field
 from bot.cards.words import say
 from bot.contracts.click import APPROVE_ACTION, EDIT_ACTION, REDRAFT_ACTION, REJECT_ACTION
+from bot.policy.editing import OPTION_TEXT, Form, FormField, Input
 
 REASON_TEXT: Final = 1_000  # A reason is a few sentences; it stands whole on the card.
 INPUT_TEXT: Final = 3_000  # Slack: longest text of a plain text input
@@ -34,10 +34,10 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class EditView:
-    """The fields a reviewer may change, as they stand."""
+    """The fields a reviewer may change, as they stand, and the names of those that no form can hold."""
 
     value: str
-    fields: tuple[Field, ...]
+    form: Form
     language: str = "en"
 
 
@@ -65,15 +65,23 @@ def typed(view: QuestionView) -> Block:
     return _question(view, "typed", callback=APPROVE_ACTION, submit="button.approve")
 
 
-def can_edit(fields: Iterable[Field]) -> bool:
-    """Say whether every field fits into Slack's text input; a longer one would be cut."""
-    return all(length(field.text) <= INPUT_TEXT for field in fields)
+def can_edit(text: str) -> bool:
+    """Say whether a text fits into Slack's text input; a longer one would be cut."""
+    return length(text) <= INPUT_TEXT
 
 
 def edit(view: EditView) -> Block:
-    """Offer the fields for editing, exactly as stored; an emptied field is an answer too."""
-    inputs = [_edit_input(field) for field in view.fields]
-    modal = modal_of(view.language, say(view.language, "edit.title"), inputs)
+    """Offer the fields for editing, exactly as stored; an emptied field is an answer too.
+
+    What does not fit into a form is named, so that nobody looks for it: it stays as it is.
+    """
+    blocks = [_edit_input(field, view.language) for field in view.form.fields]
+    if view.form.left_out:
+        names = outside(", ".join(map(title_of, view.form.left_out)), limit=1_000)
+        blocks.append(
+            rich("stet.edit_left_out", section(phrase(view.language, "edit.left_out", names=names)))
+        )
+    modal = modal_of(view.language, say(view.language, "edit.title"), blocks)
     return {**modal, **_submitting(view.language, view.value, callback=EDIT_ACTION, submit="button.save")}
 
 
@@ -134,18 +142,39 @@ def _submitting(language: str, value: str, *, callback: str, submit: str) -> Blo
     }
 
 
-def _edit_input(field: Field) -> Block:
-    element = {
-        "type": "plain_text_input",
-        "action_id": ANSWER_ACTION,
-        "multiline": True,
-        "max_length": INPUT_TEXT,
-        **({"initial_value": field.text} if field.text else {}),
-    }
+def _edit_input(field: FormField, language: str) -> Block:
     return {
         "type": "input",
         "block_id": f"{EDIT_BLOCK}{field.name}",
         "label": plain_text(clip(title_of(field.name), 100)),
         "optional": True,
-        "element": element,
+        "element": {"action_id": ANSWER_ACTION, **_edit_element(field, language)},
     }
+
+
+def _edit_element(field: FormField, language: str) -> Element:
+    match field.input:
+        case Input.CHOICE | Input.YES_NO:
+            options = {text: _option(field, text, language) for text in field.choices}
+            chosen = {"initial_option": options[field.text]} if field.text in options else {}
+            return {"type": "static_select", "options": list(options.values()), **chosen}
+        case Input.DATE:
+            return {"type": "datepicker", **({"initial_date": field.text} if field.text else {})}
+        case Input.NUMBER:
+            stands = {"initial_value": field.text} if field.text else {}
+            return {"type": "number_input", "is_decimal_allowed": not field.whole, **stands}
+        case Input.LINE | Input.TEXT:
+            stands = {"initial_value": field.text} if field.text else {}
+            multiline = field.input is Input.TEXT
+            return {"type": "plain_text_input", "multiline": multiline, "max_length": INPUT_TEXT, **stands}
+        case _ as never:
+            assert_never(never)
+
+
+def _option(field: FormField, text: str, language: str) -> Element:
+    shown = (
+        say(language, f"edit.{'yes' if field.choices[text] else 'no'}")
+        if field.input is Input.YES_NO
+        else text
+    )
+    return {"text": plain_text(clip(shown, OPTION_TEXT)), "value": text}

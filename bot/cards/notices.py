@@ -57,6 +57,7 @@ class Refusal(StrEnum):
     KIND_GONE = "kind_gone"
     NONE_WAITING = "none_waiting"
     REDRAFTS_USED_UP = "redrafts_used_up"
+    NOT_EDITABLE = "not_editable"
     TYPED_WRONG = "typed_wrong"
     NOT_ADMIN = "not_admin"
     EFFECT_MOVED = "effect_moved"

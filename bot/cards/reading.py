@@ -14,10 +14,12 @@ from bot.cards.blocks import (
     actions,
     bullets,
     button,
+    confirm,
     lines,
     modal_of,
     outside,
     phrase,
+    plain,
     preformatted,
     quote,
     rich,
@@ -142,12 +144,18 @@ def _buttons(review: ReviewView, part: int, parts: int) -> list[Block]:
     found: list[Block] = []
     if part == parts and isinstance(review.state, Pending):
         if values.approve:
-            found.append(
-                button(APPROVE_ACTION, say(language, "button.approve"), values.approve, style="primary")
-            )
+            found.append(_approve(review, values.approve))
         if values.reject:
             found.append(button(REJECT_ACTION, say(language, "button.reject"), values.reject))
     for turned, label in ((part + 1, "read.next"), (part - 1, "read.before")):
         if values.read and 1 <= turned <= parts:
             found.append(button(f"{READ_ACTION}.part.{turned}", say(language, label), values.read))
     return found
+
+
+def _approve(review: ReviewView, value: str) -> Block:
+    label = say(review.language, "button.approve")
+    manner: dict[str, object] = {"style": "primary"}
+    if review.confirm == "dialog":
+        manner["confirm"] = confirm(review.language, plain(action(review)), label)
+    return button(APPROVE_ACTION, label, value, **manner)

@@ -128,4 +128,7 @@ def _manner(view: ReviewView, action_id: str, style: str | None) -> dict[str, ob
     if action_id == APPROVE_ACTION and view.confirm == "dialog":
         yes = say(view.language, "button.approve")
         manner["confirm"] = confirm(view.language, plain(action(view)), yes)
+    if action_id == CANCEL_ACTION:  # There is no way back from it.
+        what = say(view.language, "confirm.cancel")
+        manner["confirm"] = confirm(view.language, what, say(view.language, "button.cancel"))
     return manner

@@ -65,10 +65,10 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
     """The lines under the headline: who, when, why, and the effect's life."""
     language = view.language
     match view.state:
-        case Pending(note=PendingNote.NEWER_EVENT | PendingNote.NOT_FRESH as note):
-            return [phrase(language, f"withdrawn.{note}")]
-        case Pending():
-            return []
+        case Pending(note=note, redraft_failed=failed):
+            why = note in {PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH}
+            found = [phrase(language, f"withdrawn.{note}")] if why else []
+            return [*found, phrase(language, "redrafting.failed")] if failed else found
         case Blocked():
             return [phrase(language, "blocked.why")]
         case Redrafting(by=by, wish=wish):

@@ -114,9 +114,10 @@ class PendingNote(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Waits for a decision."""
+    """Waits for a decision; `redraft_failed`: the last wish for another revision came to nothing."""
 
     note: PendingNote = PendingNote.NEW
+    redraft_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

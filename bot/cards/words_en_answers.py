@@ -36,6 +36,7 @@ WORDS: Final[dict[str, str]] = {
     "refused.kind_gone": "This kind is no longer in the policy, so nobody can decide on it.",
     "refused.none_waiting": "Nothing more waits here for you.",
     "refused.redrafts_used_up": "No more new drafts for this one. Please edit it, approve it or reject it.",
+    "refused.not_editable": "No part of this draft can be edited in Slack. Please redraft it or reject it.",
     "refused.typed_wrong": "That is not what the card names. Nothing was decided.",
     "refused.not_admin": "Only admins may do this.",
     "refused.effect_moved": "This was settled or has changed in the meantime. The card shows how.",
@@ -55,6 +56,20 @@ WORDS: Final[dict[str, str]] = {
     "modal.overtaken": (
         "Overtaken by something newer. Nothing was decided. Please close this and read the card again."
     ),
+    # What is wrong with an edited field; in Slack it stands at the field.
+    "fault.required": "Please fill this in.",
+    "fault.value": "This is not one of the possible values.",
+    "fault.number": "Please write a number.",
+    "fault.whole_number": "Please write a whole number.",
+    "fault.shorter": "Please use at most {bound} characters.",
+    "fault.longer": "Please use at least {bound} characters.",
+    "fault.smaller": "This may be {bound} at most.",
+    "fault.larger": "This must be {bound} at least.",
+    "fault.form": "This does not have the form that is asked for.",
+    "fault.one_line": "Please use one line: it becomes a mail header.",
+    "fault.unsendable": "There is a character in this that cannot be sent.",
+    "fault.other": "This does not fit what the kind allows.",
+    "fault.elsewhere": "Another part of the draft does not fit ({name}): {what}",
     # Lines in a card's thread.
     "thread.revision": "Revision {revision} is here. The card above shows it.",
     "thread.edited": "Revision {revision}, edited by {who}. The card above shows it.",

@@ -18,7 +18,9 @@ from bot.doors.payloads import Press
 from bot.doors.verdicts import WOKEN, say_decided, say_refused
 from bot.doors.windows import Windows
 from bot.flow import open as opening
-from bot.flow.decide import Decided, Deciding, decide
+from bot.flow.cancel import cancel
+from bot.flow.decide import Decided, decide
+from bot.flow.judging import Deciding
 from bot.flow.next import Wanted, open_next
 from bot.flow.open import Opened, Opening
 from bot.flow.reconcile import Choice, Resolved, settle_unknown
@@ -58,6 +60,12 @@ async def press(deps: Buttons, pressed: Press) -> None:
             return await _approve(deps, pressed)
         case carried.REJECT_ACTION:
             return await _ask(deps, pressed, Decision.REJECT)
+        case carried.EDIT_ACTION:
+            return await _ask(deps, pressed, Decision.EDIT)
+        case carried.REDRAFT_ACTION:
+            return await _ask(deps, pressed, Decision.REDRAFT)
+        case carried.CANCEL_ACTION:
+            return await _cancel(deps, pressed)
         case carried.READ_ACTION:
             return await _read(deps, pressed, 1)
         case carried.QUEUE_NEXT_ACTION:
@@ -80,6 +88,15 @@ async def _approve(deps: Buttons, pressed: Press) -> None:
         await _ask(deps, pressed, Decision.APPROVE)
     else:
         deps.windows.tell(pressed, say_refused(answer, deps.language))
+
+
+async def _cancel(deps: Buttons, pressed: Press) -> None:
+    click = _click(pressed, Decision.CANCEL)
+    answer = NotDecided(Why.UNKNOWN_BUTTON) if click is None else await cancel(deps.deciding, click)
+    if isinstance(answer, NotDecided):
+        return deps.windows.tell(pressed, say_refused(answer, deps.language))
+    deps.wake("show", "resume")
+    return deps.windows.tell(pressed, done(Done.CANCELLED, language=deps.language))
 
 
 async def _ask(deps: Buttons, pressed: Press, decision: Decision) -> None:

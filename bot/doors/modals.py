@@ -1,4 +1,4 @@
-"""What a submitted modal does: a rejection with its reason, an approval with the entity typed.
+"""What a submitted modal does: a rejection, a typed approval, an edit, a wish for another draft.
 
 Not here: opening modals (buttons, windows), drawing them (bot/cards/modals), deciding (bot/flow/decide).
 """
@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.cards import modals
-from bot.cards.modals import REASON_TEXT
-from bot.cards.notices import Notice, Refusal, Said, refused
+from bot.cards.modals import EDIT_BLOCK, REASON_TEXT
+from bot.cards.notices import Done, Notice, Refusal, Said, done, refused
 from bot.cards.views import Field
 from bot.cards.words import say
 from bot.contracts import click as carried
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface, decode_value
 from bot.doors.payloads import Caller, Submission, is_blank, storable
-from bot.doors.verdicts import OVERTAKEN, WOKEN, say_decided, say_refused
-from bot.flow.decide import Decided, Deciding, decide
+from bot.doors.verdicts import OVERTAKEN, REDRAFT_WOKEN, WOKEN, say_decided, say_faults, say_refused
+from bot.flow import redraft
+from bot.flow.decide import Decided, decide
+from bot.flow.edit import Edited, Unchanged, Unfit, edit
+from bot.flow.judging import Deciding
 from bot.policy.tokens import hash_token
 from store.asking import find_holder
 from store.errors import DatabaseAway
 
 REASON_BLOCK: Final = "stet.reject.input"
+WISH_BLOCK: Final = "stet.redraft.input"
 TYPED_BLOCK: Final = "stet.typed.input"
 
 Answer = Mapping[str, Any] | None
@@ -45,6 +49,10 @@ async def submit(deps: Modals, submission: Submission) -> Answer:
             return await _reject(deps, submission)
         case carried.APPROVE_ACTION:
             return await _approve(deps, submission)
+        case carried.EDIT_ACTION:
+            return await _edit(deps, submission)
+        case carried.REDRAFT_ACTION:
+            return await _redraft(deps, submission)
         case modals.MESSAGE_VIEW:
             return None
         case _:
@@ -53,11 +61,16 @@ async def submit(deps: Modals, submission: Submission) -> Answer:
 
 async def _reject(deps: Modals, submission: Submission) -> Answer:
     reason = storable(submission.answers.get(REASON_BLOCK, ""))
-    if is_blank(reason):
-        return _wrong(REASON_BLOCK, say(deps.language, "reject.empty"))
-    if len(reason) > REASON_TEXT:
-        return _wrong(REASON_BLOCK, say(deps.language, "reject.too_long"))
+    fault = _why_no_reason(reason)
+    if fault is not None:
+        return _wrong(REASON_BLOCK, say(deps.language, f"reject.{fault}"))
     return await _decide(deps, submission, Decision.REJECT, reason=reason)
+
+
+def _why_no_reason(reason: str) -> str | None:
+    if is_blank(reason):
+        return "empty"
+    return "too_long" if len(reason) > REASON_TEXT else None
 
 
 async def _approve(deps: Modals, submission: Submission) -> Answer:
@@ -65,12 +78,50 @@ async def _approve(deps: Modals, submission: Submission) -> Answer:
     return await _decide(deps, submission, Decision.APPROVE, typed=typed)
 
 
-async def _decide(deps: Modals, submission: Submission, decision: Decision, **given: str) -> Answer:
+async def _edit(deps: Modals, submission: Submission) -> Answer:
+    """Nothing is tidied up on the way: what was typed is what is stored."""
+    typed = {
+        block_id.removeprefix(EDIT_BLOCK): text
+        for block_id, text in submission.answers.items()
+        if block_id.startswith(EDIT_BLOCK)
+    }
+    click = await _click(deps, submission, Decision.EDIT)
+    if click is None:
+        return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
+    match await edit(deps.deciding, click, typed):
+        case Edited(revision=revision):
+            deps.wake(*WOKEN)
+            return _show(done(Done.EDITED, language=deps.language, revision=revision))
+        case Unchanged():
+            return _show(done(Done.UNCHANGED, language=deps.language))
+        case Unfit() as unfit:
+            return {"response_action": "errors", "errors": say_faults(unfit, deps.language)}
+        case NotDecided() as answer:
+            return _show(_explain(answer, deps.language), submission)
+
+
+async def _redraft(deps: Modals, submission: Submission) -> Answer:
+    wish = storable(submission.answers.get(WISH_BLOCK, ""))
+    fault = _why_no_reason(wish)
+    if fault is not None:
+        return _wrong(WISH_BLOCK, say(deps.language, f"redraft.{fault}"))
+    click = await _click(deps, submission, Decision.REDRAFT, reason=wish)
+    if click is None:
+        return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
+    answer = await redraft.ask(deps.deciding, click)
+    if isinstance(answer, NotDecided):
+        return _show(_explain(answer, deps.language), submission)
+    deps.wake(*REDRAFT_WOKEN)
+    return _show(done(Done.REDRAFTING, language=deps.language))
+
+
+async def _click(deps: Modals, submission: Submission, decision: Decision, **given: str) -> Click | None:
+    """The submission as an answer; None if its value was never ours."""
     value = decode_value(submission.view.value)
     if value is None:
-        return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
+        return None
     caller = await _whole(deps, submission.caller, value.token)
-    click = Click(
+    return Click(
         token=value.token,
         revision=value.revision,
         decision=decision,
@@ -80,6 +131,12 @@ async def _decide(deps: Modals, submission: Submission, decision: Decision, **gi
         reason=given.get("reason"),
         typed=given.get("typed"),
     )
+
+
+async def _decide(deps: Modals, submission: Submission, decision: Decision, **given: str) -> Answer:
+    click = await _click(deps, submission, decision, **given)
+    if click is None:
+        return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
     answer = await decide(deps.deciding, click)
     if isinstance(answer, Decided):
         deps.wake(*WOKEN)
@@ -118,9 +175,13 @@ def _explain(answer: NotDecided, language: str) -> Notice:
 
 def _show(notice: Notice, submission: Submission | None = None) -> Answer:
     """Say it in the modal's place, and below it what the person had typed."""
-    typed = submission.answers.values() if submission else ()
-    kept = tuple(Field("text", storable(text)) for text in typed if text.strip())
+    typed = submission.answers.items() if submission else ()
+    kept = tuple(Field(_name(block_id), storable(text)) for block_id, text in typed if text.strip())
     return {"response_action": "update", "view": modals.tell(notice, kept)}
+
+
+def _name(block_id: str) -> str:
+    return block_id.removeprefix(EDIT_BLOCK) if block_id.startswith(EDIT_BLOCK) else "text"
 
 
 def _wrong(block_id: str, sentence: str) -> Answer:

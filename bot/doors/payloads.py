@@ -70,7 +70,7 @@ class Press:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A modal that was sent; `answers` are the texts typed, by block id."""
+    """A modal that was sent; `answers` are the texts typed and the values chosen, by block id."""
 
     caller: Caller
     view: Shown
@@ -176,11 +176,22 @@ def _answers(values: Payload) -> dict[str, str]:
         if not isinstance(elements, Mapping) or len(elements) != 1:
             raise Unreadable("state")
         element = next(iter(elements.values()))
-        typed = element.get("value") if isinstance(element, Mapping) else None
-        if typed is not None and not isinstance(typed, str):
+        if not isinstance(element, Mapping):
             raise Unreadable("state")
-        found[block_id] = typed or ""
+        found[block_id] = _typed(element)
     return found
+
+
+def _typed(element: Payload) -> str:
+    """What was typed or chosen in one field, a choice by its value; empty where it was left empty."""
+    chosen = element.get("selected_option")
+    if isinstance(chosen, Mapping):
+        typed = chosen.get("value")
+    else:
+        typed = chosen or element.get("selected_date") or element.get("value")
+    if typed is not None and not isinstance(typed, str):
+        raise Unreadable("state")
+    return typed or ""
 
 
 def _object(part: Payload, name: str) -> Payload:

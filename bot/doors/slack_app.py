@@ -18,7 +18,7 @@ from bot.doors.socket_door import SocketDoor
 from bot.doors.switching import Switching
 from bot.doors.whispers import WHISPER_SECONDS, Whispers
 from bot.doors.windows import Windows
-from bot.flow.decide import Deciding
+from bot.flow.judging import Deciding
 from bot.flow.open import Opening
 from bot.settings import Settings
 from bot.slack.client import SlackClient

@@ -8,6 +8,7 @@ others, formats are checked, and no reference is ever fetched. Nothing is coerce
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import re2
@@ -42,6 +43,15 @@ _QUIET.log_errors = False  # it would write the pattern to stderr
 _SAYS_ITSELF: Final = frozenset(("additionalProperties", "unevaluatedProperties"))
 
 
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One keyword of the schema that does not hold: in which field (None: of the whole), and its bound."""
+
+    field: str | None
+    keyword: str
+    bound: object
+
+
 def check_output(
     output: Mapping[str, Any],
     *,
@@ -70,7 +80,35 @@ def check_output(
 
 
 def find_violations(output: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """List what violates the schema, a sentence each, at most ten; they may quote the output's keys."""
+    """List what violates the schema, a sentence each, at most ten; they may quote the output's keys.
+
+    Raises:
+        Misconfigured: as `check_output`.
+
+    """
+    return tuple(dict.fromkeys(_hint(error) for error in _errors(output, schema)))[:_MAX_HINTS]
+
+
+def list_violations(output: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """List what violates the schema, by the field it stands in; for people, who mend one field at a time.
+
+    Raises:
+        Misconfigured: as `check_output`.
+
+    """
+    return tuple(found for error in _errors(output, schema) for found in _violations(error))
+
+
+def _violations(error: ValidationError) -> Iterator[Violation]:
+    path = error.absolute_path
+    keyword, bound, instance = str(error.validator), error.validator_value, error.instance
+    if keyword == "required" and not path and isinstance(bound, list) and isinstance(instance, Mapping):
+        yield from (Violation(name, keyword, None) for name in bound if name not in instance)
+    else:
+        yield Violation(str(path[0]) if path else None, keyword, bound)
+
+
+def _errors(output: Mapping[str, Any], schema: Mapping[str, Any]) -> list[ValidationError]:
     try:
         Draft202012Validator.check_schema(schema)
         validator = _StrictValidator(
@@ -78,12 +116,11 @@ def find_violations(output: Mapping[str, Any], schema: Mapping[str, Any]) -> tup
             registry=Registry(),
             format_checker=Draft202012Validator.FORMAT_CHECKER,
         )
-        errors = sorted(validator.iter_errors(output), key=lambda error: error.json_path)
+        return sorted(validator.iter_errors(output), key=lambda error: error.json_path)
     except SchemaError:
         raise Misconfigured("output_schema") from None
     except Unresolvable:
         raise Misconfigured("output_schema_reference") from None
-    return tuple(dict.fromkeys(_hint(error) for error in errors))[:_MAX_HINTS]
 
 
 def _closed(schema: Any, *, own: bool) -> Any:  # noqa: ANN401 - a schema is a mapping or a bool

@@ -10,10 +10,11 @@ from bot.cards import queue, review, unknown
 from bot.cards.blocks import Block, actions, button, outside, phrase, rich, section, shown_hash
 from bot.cards.draft import title_of
 from bot.cards.facts import block_id
-from bot.cards.status import state_title
+from bot.cards.status import may_cancel, state_title
 from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import say
 from bot.contracts.click import READ_ACTION, ButtonValue, Decision, Surface, encode_value
+from bot.flow.forms import form_of
 from bot.flow.picture import Scene, review_view, unknown_view
 from bot.policy.tokens import hash_token, mint_token
 from store.queue import QueueCard
@@ -21,6 +22,8 @@ from store.showing import DraftCard, EffectCard
 from store.tokens import TokenRow
 
 READ: Final = "read"  # What a token allows that opens the whole draft and decides nothing.
+# These outlive the question: what was decided can be read, and stopped until it has started.
+_KEPT: Final = frozenset({READ, str(Decision.CANCEL)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,17 @@ def _buttons(card: DraftCard, view: ReviewView, *, whole: bool) -> list[str]:
     found = [] if whole else [READ]
     if isinstance(view.state, Pending) and not card.is_expired:
         found += [str(Decision.APPROVE), str(Decision.REJECT)] if whole else [str(Decision.REJECT)]
+        found += [str(Decision.EDIT)] if form_of(card.body, card.snapshot).fields else []
+        found += [str(Decision.REDRAFT)] if _may_redraft(card) else []
+    if may_cancel(view.state) and not any(effect.ambiguous_at for effect in card.effects):
+        found.append(str(Decision.CANCEL))
     return found
+
+
+def _may_redraft(card: DraftCard) -> bool:
+    """Whether the kind drafts here by the frozen terms and allows one more; the policy may now say less."""
+    drafts_here = card.snapshot.get("prompt_version") is not None
+    return drafts_here and card.redrafts_used < int(card.snapshot.get("redrafts", 0))
 
 
 def _row(card: DraftCard, decision: str, token: str, shown: str) -> TokenRow:
@@ -75,7 +88,7 @@ def _row(card: DraftCard, decision: str, token: str, shown: str) -> TokenRow:
         decision=decision,
         surface=Surface.MESSAGE,
         shown_hash=shown,
-        expires_at=None if decision == READ else card.expires_at,
+        expires_at=None if decision in _KEPT else card.expires_at,
         card_id=card.card_id,
     )
 

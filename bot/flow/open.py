@@ -1,16 +1,18 @@
-"""Opens what a button asks for: the whole draft to read, or a question (why rejected, the typed approval).
+"""Opens what a button asks for: the whole draft to read or edit, or a question (why rejected, what to redo).
 
 Makes the tokens of views. Not here: opening the modal itself (bot/doors) or what its answer does (decide).
 """
 
 from bot.cards import modals
+from bot.cards.blocks import Block
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import ButtonValue, Decision, Surface, encode_value
 from bot.flow.drawing import READ
-from bot.flow.pages import Opened, Opening, Reader, away, holder_of, open_part
+from bot.flow.forms import form_of
+from bot.flow.pages import NOTHING_TO_READ, Opened, Opening, Reader, away, holder_of, open_part
 from bot.policy.answering import from_its_surface, why_over
 from bot.policy.tokens import hash_token, mint_token
-from store import decisions, showing, tokens
+from store import decisions, editing, redrafts, showing, tokens
 from store.decisions import Question
 from store.errors import DatabaseAway
 from store.showing import DraftCard
@@ -32,9 +34,10 @@ async def read(deps: Opening, click: Click, *, part: int = 1) -> Opened | NotDec
 
 
 async def ask(deps: Opening, click: Click) -> Opened | NotDecided:
-    """Give the modal that asks why (reject) or for the entity to be typed (approve); nothing is decided yet.
+    """Give the modal that asks why (reject), what (redraft) or which entity (approve), or the form (edit).
 
-    Its answer carries a token of this person's view alone, bound to the revision that the click was about.
+    Nothing is decided yet. Its answer carries a token of this person's view alone, bound to the revision that
+    the click was about.
     """
     try:
         return await _ask(deps, click)
@@ -68,10 +71,9 @@ async def _ask(deps: Opening, click: Click) -> Opened | NotDecided:
     if isinstance(holder, NotDecided):
         return holder
     token = mint_token()
-    asked = modals.QuestionView(
-        encode_value(ButtonValue(token, question.revision)), question.entity, deps.language
-    )
-    view = modals.reject(asked) if click.decision is Decision.REJECT else modals.typed(asked)
+    view = await _window(deps, click, question, encode_value(ButtonValue(token, question.revision)))
+    if isinstance(view, NotDecided):
+        return view
     row = TokenRow(
         token_hash=hash_token(token),
         approval_id=question.approval_id,
@@ -86,6 +88,34 @@ async def _ask(deps: Opening, click: Click) -> Opened | NotDecided:
     async with deps.db.connection() as conn:
         await tokens.insert_tokens(conn, [row])
     return Opened(view)
+
+
+async def _window(deps: Opening, click: Click, question: Question, value: str) -> Block | NotDecided:
+    asked = modals.QuestionView(value, question.entity, deps.language)
+    match click.decision:
+        case Decision.REJECT:
+            return modals.reject(asked)
+        case Decision.EDIT:
+            return await _form(deps, question, value)
+        case Decision.REDRAFT:
+            kind = deps.policy.kinds.get(question.kind)
+            most = kind.redrafts if kind is not None and kind.drafts_here else 0
+            async with deps.db.connection() as conn:
+                used = await redrafts.count_redrafts(conn, question.draft_id)
+            return modals.redraft(asked) if used < most else NotDecided(Why.REDRAFTS_USED_UP)
+        case _:
+            return modals.typed(asked)
+
+
+async def _form(deps: Opening, question: Question, value: str) -> Block | NotDecided:
+    async with deps.db.connection() as conn:
+        stands = await editing.find_content(conn, question.draft_id, question.revision)
+    if stands is None or stands.body is None:
+        return NOTHING_TO_READ
+    form = form_of(stands.body, question.snapshot)
+    if not form.fields:
+        return NotDecided(Why.NOT_EDITABLE)
+    return modals.edit(modals.EditView(value, form, deps.language))
 
 
 async def _find(deps: Opening, click: Click) -> tuple[Question | None, DraftCard | None]:

@@ -184,7 +184,7 @@ def _open_state(card: DraftCard, scene: Scene) -> State:
         return Blocked()
     if card.redraft_by is not None:
         return Redrafting(scene.who(card.redraft_by), card.redraft_wish or "")
-    return Pending(_NOTES.get(card.notice or "", PendingNote.NEW))
+    return Pending(_NOTES.get(card.notice or "", PendingNote.NEW), card.redraft_failed)
 
 
 def _approved(card: DraftCard, scene: Scene) -> Approved:

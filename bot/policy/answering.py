@@ -88,6 +88,17 @@ def may_answer(
     return allowed
 
 
+def may_cancel(person: Person, kind: Kind, groups: Groups, home_team: str) -> Allowed | NotAllowed:
+    """Tell whether a person may stop what was approved: any of today's reviewers, whoever approved it."""
+    return may_review(
+        person,
+        home_team=home_team,
+        reviewers_then=kind.reviewers,
+        reviewers_now=kind.reviewers,
+        groups=groups,
+    )
+
+
 def qualified_for(question: Question, kind: Kind) -> tuple[str, ...]:
     """Name every entry that must be known to judge a regulated kind; empty where it is not regulated."""
     return tuple(sorted({entry for qualified in _qualified_lists(question, kind) for entry in qualified}))

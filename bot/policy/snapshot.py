@@ -2,7 +2,7 @@
 Not here: today's policy (kinds), and who still counts today (people).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from pydantic import ConfigDict
@@ -32,6 +32,7 @@ class Snapshot(Clause):
     output: dict[str, Any] | None
     effect: EffectPolicy
     prompt_version: str | None = None
+    redrafts: int = 0
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
@@ -48,5 +49,15 @@ class Snapshot(Clause):
         return self.model_dump(mode="json", by_alias=False)
 
     def editable_fields(self, body: Mapping[str, Any]) -> tuple[str, ...]:
-        """Name the fields of a revision that a reviewer may change; `editable` None means every field."""
-        return tuple(name for name in body if self.editable is None or name in self.editable)
+        """Name the fields of a revision that a reviewer may change."""
+        return tuple(name for name in body if may_edit(name, self.editable, self.effect.recipient))
+
+
+def may_edit(name: str, editable: Collection[str] | None, recipient: str | None) -> bool:
+    """Say whether a reviewer may change a field: those listed, or (None) everything but the recipient.
+
+    The recipient comes from the payload; an output field of the same name says it to the target once more.
+    """
+    if editable is not None:
+        return name in editable
+    return name != "recipient" and (recipient is None or name != recipient.rpartition(".")[2])

@@ -8,7 +8,10 @@ SELECT t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.sh
        h.source_version > d.known_version AS is_blocked,
        EXISTS (SELECT FROM redrafts AS rd WHERE rd.draft_id = d.draft_id AND rd.closed_at IS NULL) AS is_redrafting,
        s.body AS snapshot, r.idempotency_key, i.requested_by,
-       rev.author AS editor, rev.body_hash,
+       coalesce((SELECT v.author FROM revisions AS v
+                  WHERE v.draft_id = d.draft_id AND v.run_id = d.run_id AND v.revision <= t.revision
+                    AND starts_with(v.author, 'slack:')
+                  ORDER BY v.revision DESC LIMIT 1), rev.author) AS editor, rev.body_hash,
        o.decision AS over_decision, o.approver_subject AS over_by, o.consumed_at AS over_at, o.end_reason AS over_reason,
        (SELECT coalesce(array_agg(v.subject ORDER BY v.voted_at), '{}') FROM votes AS v
          WHERE v.approval_id = t.approval_id AND v.decision = 'approve') AS voters

@@ -30,7 +30,7 @@ WITH asked AS (
     RETURNING d.draft_id, d.revision, d.run_id, asked.quorum, asked.approval_id AS old_id
 ), ended AS (
     UPDATE approvals AS a
-       SET ended_at = clock_timestamp(), end_reason = 'edited'
+       SET ended_at = clock_timestamp(), end_reason = 'edited', token_hash = %(token_hash)s
       FROM revised
      WHERE a.approval_id = revised.old_id AND a.ended_at IS NULL
 ), opened AS (
@@ -50,5 +50,5 @@ SELECT v.revision
   FROM approval_tokens AS t
   JOIN approvals AS a ON a.approval_id = t.approval_id
   JOIN revisions AS v ON v.draft_id = a.draft_id AND v.revision = t.revision + 1
- WHERE t.token_hash = %(token_hash)s AND a.end_reason = 'edited'
-   AND v.author = %(subject)s AND v.body_hash = %(body_hash)s;
+ WHERE t.token_hash = %(token_hash)s AND a.end_reason = 'edited' AND a.token_hash = t.token_hash
+   AND v.author = %(subject)s;

@@ -18,6 +18,14 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        coalesce((SELECT array_agg(v.subject ORDER BY v.voted_at) FROM votes AS v
                   WHERE v.approval_id = decided.approval_id AND v.decision = 'approve'), '{}') AS approvers,
        redraft.requested_by AS redraft_by, redraft.wish AS redraft_wish,
+       d.status = 'pending' AND EXISTS (
+           SELECT FROM redrafts AS rd
+            WHERE rd.draft_id = d.draft_id AND rd.revision = d.revision AND rd.outcome IN ('failed', 'unavailable', 'timed_out')
+           ) AS redraft_failed,
+       (SELECT count(*) FROM redrafts AS rd
+          JOIN revisions AS v ON v.draft_id = rd.draft_id AND v.revision = rd.revision AND v.run_id = d.run_id
+         WHERE rd.draft_id = d.draft_id AND (rd.outcome IS NULL OR rd.outcome NOT IN ('unavailable', 'timed_out'))
+       ) AS redrafts_used,
        earlier.approver_subject AS earlier_by, earlier.consumed_at AS earlier_at, earlier.reason AS earlier_reason,
        replaced.idempotency_key AS replaced_key,
        coalesce((SELECT array_agg(coalesce(e.provider_id, e.effect_id::text) ORDER BY e.effect_id) FROM effect_outbox AS e

@@ -111,6 +111,7 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "pending_correction": replace(PLAIN, replaces=CORRECTION, earlier=EARLIER),
     "pending_after_failed_newer": replace(PLAIN, state=Pending(PendingNote.NEWER_FAILED)),
     "pending_too_long": with_body("A long letter. " * 900),
+    "pending_after_failed_redraft": replace(PLAIN, state=Pending(redraft_failed=True)),
     "withdrawn_by_newer_event": replace(PLAIN, state=Pending(PendingNote.NEWER_EVENT)),
     "withdrawn_not_fresh": replace(PLAIN, state=Pending(PendingNote.NOT_FRESH)),
     "blocked": replace(PLAIN, state=Blocked()),

@@ -15,6 +15,7 @@ from bot.cards.blocks import text_length
 from bot.cards.text import graphemes, hidden_characters, visible
 from bot.cards.views import Action, EarlierRejection, Field, Rejected, ReviewView, Source, Who
 from bot.demo.slack_blocks import block_problems, view_problems
+from bot.policy.editing import make_form
 from tests.cards.samples import (
     ALL_BUTTONS,
     CORRECTION,
@@ -182,8 +183,10 @@ def test_modals(name: str) -> None:
         assert view_problems(draw(question)) == []
     fields = (Field("subject", text[:100]), Field("body", text))
     assert view_problems(modals.message(modals.MessageView("modal.overtaken", fields))) == []
-    if modals.can_edit(fields):
-        assert view_problems(modals.edit(modals.EditView("t" * 43 + ".2", fields))) == []
+    body = {"subject": text[:100], "body": text, text[:300] or "-": text, "label": text[:80]}
+    schema = {"properties": {"label": {"enum": [text[:80], "x"]}}}
+    form = make_form(body, schema, tuple(body), fits=modals.can_edit)
+    assert view_problems(modals.edit(modals.EditView("t" * 43 + ".2", form))) == []
 
 
 # Whatever the text, the card is within limits, harmless, and never parts what reads as one character.

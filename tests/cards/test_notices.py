@@ -10,9 +10,10 @@ import pytest
 
 from bot.cards import answers, modals, notices, queue, reading, unknown
 from bot.cards.notices import Alert, Done, Notice, Refusal, Thread
-from bot.cards.views import Channel, Field, Pending, Rejected, Who
+from bot.cards.views import Channel, Pending, Rejected, Who
 from bot.contracts.click import decode_value
 from bot.demo.slack_blocks import block_problems, view_problems
+from bot.policy.editing import make_form
 from tests.cards.samples import ANNA, DECIDED, OPENED, PLAIN, UNKNOWN_STATES, value, with_body
 
 Golden = Callable[[str, object], None]
@@ -56,14 +57,30 @@ ANSWERS: dict[str, Notice] = {
     "resumed": answers.resumed("all", already=False, still_closed=["llm"]),
     "rerun_final": answers.answer("rerun.final", key="n8n:customer_email:1", state="completed"),
 }
+FORM = make_form(
+    {"subject": "Late", "body": "It ships Monday.\n", "label": "refund", "urgent": False, "tags": ["a"]},
+    {
+        "properties": {
+            "subject": {"type": "string"},
+            "body": {"type": "string"},
+            "label": {"enum": ["shipping", "refund"]},
+            "urgent": {"type": "boolean"},
+            "due": {"type": "string", "format": "date"},
+            "amount": {"type": "integer"},
+        }
+    },
+    ("subject", "body", "label", "urgent", "tags", "due", "amount"),
+    fits=modals.can_edit,
+)
 MODALS = {
     "reject": modals.reject(QUESTION),
     "redraft": modals.redraft(QUESTION),
     "typed": modals.typed(QUESTION),
-    "edit": modals.edit(modals.EditView(value("d"), (*PLAIN.draft, Field("note", "")))),
+    "edit": modals.edit(modals.EditView(value("d"), FORM)),
     "overtaken": modals.message(modals.MessageView("modal.overtaken", PLAIN.draft)),
     "read": reading.render(reading.ReadView(replace(PLAIN, warnings=("Check the amount.",)))),
     "read_in_line": reading.render(reading.ReadView(PLAIN, in_line=True)),
+    "read_dialog": reading.render(reading.ReadView(replace(PLAIN, confirm="dialog"))),
     "read_settled": reading.render(reading.ReadView(replace(PLAIN, state=Rejected(ANNA, DECIDED, "no")))),
 }
 
@@ -146,5 +163,5 @@ def test_settled_reading() -> None:
 
 # A text too long for Slack's input is not offered for editing.
 def test_can_edit() -> None:
-    assert modals.can_edit((Field("body", "x" * 3000),))
-    assert not modals.can_edit((Field("body", "x" * 3001),))
+    assert modals.can_edit("x" * 3000)
+    assert not modals.can_edit("x" * 3001)

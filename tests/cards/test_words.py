@@ -29,9 +29,9 @@ MADE = {
     *(f"withdrawn.{word}" for word in (PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH)),
 }
 MADE_FROM = re.compile(
-    r"^(reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed)\."
+    r"^(fault|edit|reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed)\."
 )
-SAID_BY_KEY = {"edit.too_long", "unknown.none", "unknown.open", "modal.overtaken", "resume.not_allowed"}
+SAID_BY_KEY = {"unknown.none", "unknown.open", "modal.overtaken", "resume.not_allowed"}
 
 
 def places(sentence: str) -> set[str]:

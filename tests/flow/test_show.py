@@ -64,7 +64,7 @@ async def test_tokens_are_bound(dsn: str, slack: SlackStandIn, shower: NewShower
     await shower().run_once()
     shown = buttons(seen(slack)[0])
     stored = {row["token_hash"]: row for row in rows(dsn, "SELECT * FROM approval_tokens")}
-    assert set(shown) == {"stet.approve", "stet.reject"}
+    assert set(shown) == {"stet.approve", "stet.reject", "stet.edit"}
     for action_id, value in shown.items():
         decoded = decode_value(value)
         assert decoded is not None
@@ -91,7 +91,7 @@ async def test_shown_button_decides(dsn: str, db: Database, slack: SlackStandIn,
     )
     await one.run_once()
     assert slack.journal.count(UPDATE) == 1
-    assert not buttons(seen(slack)[0])
+    assert set(buttons(seen(slack)[0])) == {"stet.cancel"}
     assert "Approved" in said(seen(slack)[0])
 
 
@@ -305,7 +305,7 @@ async def test_refused_blocks(dsn: str, slack: SlackStandIn, shower: NewShower, 
     assert len(rows(dsn, "SELECT name FROM alerts")) == 1
     want(dsn)
     await one.run_once()
-    assert set(buttons(seen(slack)[0])) == {"stet.approve", "stet.reject"}
+    assert set(buttons(seen(slack)[0])) == {"stet.approve", "stet.reject", "stet.edit"}
 
 
 # A card that Slack refuses for ever undoes no decision.
@@ -328,9 +328,9 @@ async def test_failing_card_keeps_the_decision(
 async def test_long_draft_has_no_approve(dsn: str, slack: SlackStandIn, shower: NewShower) -> None:
     new_draft(dsn, body={"subject": "Long", "body": "A long letter. " * 900})
     await shower().run_once()
-    assert set(buttons(seen(slack)[0])) == {READ_ACTION, "stet.reject"}
+    assert set(buttons(seen(slack)[0])) == {READ_ACTION, "stet.reject", "stet.edit"}
     allowed = {row["decision"] for row in rows(dsn, "SELECT decision FROM approval_tokens")}
-    assert allowed == {"read", "reject"}
+    assert allowed == {"read", "reject", "edit"}
 
 
 # A new revision edits the card, shows what changed and leaves one line in the thread, whatever comes later.

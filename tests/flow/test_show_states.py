@@ -23,7 +23,10 @@ STATES: dict[str, tuple[dict[str, Any] | None, str]] = {
 }
 
 
-# An approved draft's card says how far its effect is, in settled facts, and has no buttons.
+UNSTARTED = {"queued", "tried", "claimed, not started"}
+
+
+# An approved draft's card says how far its effect is, in settled facts; not started, it can be cancelled.
 @pytest.mark.parametrize("case", STATES)
 async def test_life_of_an_effect(dsn: str, slack: SlackStandIn, shower: NewShower, case: str) -> None:
     effect, words = STATES[case]
@@ -31,7 +34,7 @@ async def test_life_of_an_effect(dsn: str, slack: SlackStandIn, shower: NewShowe
     make_effect(dsn, draft=draft, **(effect or {}))
     await shower().run_once()
     assert words in said(seen(slack)[0])
-    assert not buttons(seen(slack)[0])
+    assert set(buttons(seen(slack)[0])) == ({"stet.cancel"} if case in UNSTARTED else set())
 
 
 # A sent draft's card has the provider's id, a failed one the reason.
