@@ -178,6 +178,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
                 settings=settings,
                 effect_types=tuple(outside.registry.connectors),
                 wake=bell.ring,
+                pace=outside.pace,
             )
         ),
     )
@@ -215,6 +216,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
+        Step("home", parts.doors.homes.run_once, POLL_SECONDS),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
         Step("resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",)),
         Step("alert", partial(alert.run_once, telling), POLL_SECONDS),

@@ -4,13 +4,16 @@ Not here: what upstream systems read (store/reading), or who may ask (bot/doors/
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from store.queries import Connection, query
 from store.rows import Row
 
 _HISTORY = query("find_history")
 _WAITING = query("list_waiting")
+_COUNT_WAITING = query("count_waiting")
 _UNKNOWN = query("list_unknown")
 _HOLDER = query("find_holder")
 
@@ -44,13 +47,28 @@ class KeyHistory(Row):
 
 
 class WaitingRow(Row):
-    """A draft that can be decided now; `total` counts all of them."""
+    """A draft that can be decided now."""
 
+    draft_id: UUID
     kind: str
     entity: str
     opened_at: datetime
     expires_at: datetime
-    total: int
+
+
+class WaitingCount(Row):
+    """How many drafts of a kind can be decided now."""
+
+    kind: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """For whom (slack:TEAM:USER) waiting drafts are looked for, and of which kinds."""
+
+    subject: str
+    kinds: Sequence[str]
 
 
 class UnknownLine(Row):
@@ -67,9 +85,16 @@ async def find_history(conn: Connection, keys: Sequence[str]) -> KeyHistory | No
     return await _HISTORY.maybe(conn, {"keys": list(keys)}, KeyHistory)
 
 
-async def list_waiting(conn: Connection, kinds: Sequence[str], *, most: int) -> list[WaitingRow]:
-    """Give up to `most` open questions of these kinds, oldest first."""
-    return await _WAITING.rows(conn, {"kinds": list(kinds), "most": most}, WaitingRow)
+async def list_waiting(conn: Connection, asker: Asker, *, most: int, passed: int = 0) -> list[WaitingRow]:
+    """Give up to `most` open questions that this person can answer, oldest first, after `passed` others."""
+    params = {"kinds": list(asker.kinds), "subject": asker.subject, "most": most, "passed": passed}
+    return await _WAITING.rows(conn, params, WaitingRow)
+
+
+async def count_waiting(conn: Connection, asker: Asker) -> list[WaitingCount]:
+    """Count such questions by kind."""
+    params = {"kinds": list(asker.kinds), "subject": asker.subject}
+    return await _COUNT_WAITING.rows(conn, params, WaitingCount)
 
 
 async def list_unknown(conn: Connection, *, most: int) -> list[UnknownLine]:

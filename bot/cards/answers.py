@@ -3,7 +3,7 @@
 Drawing them is in `notices`; what the commands do is in `doors/commands` and `flow/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -83,6 +83,11 @@ def usage(problem: str, /, *, language: str = "en", **parts: Part) -> Notice:
     return Notice((Said(f"usage.{problem}", parts),), language)
 
 
+def standing(switch: SwitchView, *, language: str = "en") -> Notice:
+    """Say how the switch stands: every closed scope, by whom, since when and why."""
+    return Notice(tuple(_switch(switch)), language)
+
+
 def status(switch: SwitchView, counts: Counts, *, language: str = "en") -> Notice:
     """Say how the switch stands and what is in the works."""
     parts: dict[str, Part] = {
@@ -111,14 +116,21 @@ def _switch(switch: SwitchView) -> list[Said]:
     return found or [Said("status.open")]
 
 
-def queue(waiting: Sequence[Waiting], *, total: int | None = None, language: str = "en") -> Notice:
-    """List what waits for the caller, in the order given; `total` when there is more than was fetched."""
+def queue(
+    waiting: Sequence[Waiting], *, counts: Mapping[str, int] | None = None, language: str = "en"
+) -> Notice:
+    """List what waits for the caller, in the order given; `counts`: how many there are of each kind."""
     if not waiting:
         return Notice((Said("queue.empty"),), language)
-    count = len(waiting) if total is None else total
+    count = sum(counts.values()) if counts else len(waiting)
+    by_kind = [_kind_line(kind, n) for kind, n in (counts or {}).items()] if len(counts or {}) > 1 else []
     shown = [_queue_line(item) for item in waiting[:MOST_LINES]]
     more = [Said("queue.more", {"count": count - len(shown)})] if count > len(shown) else []
-    return Notice((Said("queue.title", {"count": count}), *shown, *more), language)
+    return Notice((Said("queue.title", {"count": count}), *by_kind, *shown, *more), language)
+
+
+def _kind_line(kind: str, count: int) -> Said:
+    return Said("queue.kind", {"kind": title_of(kind), "count": count})
 
 
 def _queue_line(item: Waiting) -> Said:

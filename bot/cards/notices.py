@@ -148,7 +148,12 @@ def thread(what: Thread, /, *, language: str = "en", **parts: Part) -> Notice:
 
 def render(notice: Notice) -> list[Block]:
     """Draw the notice as one block of rich text."""
-    return [rich("stet.notice", lines(_sentence(notice.language, said) for said in notice.said))]
+    return [rich("stet.notice", lines(lines_of(notice)))]
+
+
+def lines_of(notice: Notice) -> list[list[Element]]:
+    """The notice's sentences, to be drawn among others."""
+    return [_sentence(notice.language, said) for said in notice.said]
 
 
 def fallback(notice: Notice) -> str:

@@ -125,10 +125,14 @@ def _buttons(view: ReviewView, *, whole: bool) -> list[Element]:
 
 def _manner(view: ReviewView, action_id: str, style: str | None) -> dict[str, object]:
     manner: dict[str, object] = {"style": style} if style else {}
-    if action_id == APPROVE_ACTION and view.confirm == "dialog":
-        yes = say(view.language, "button.approve")
-        manner["confirm"] = confirm(view.language, plain(action(view)), yes)
     if action_id == CANCEL_ACTION:  # There is no way back from it.
         what = say(view.language, "confirm.cancel")
         manner["confirm"] = confirm(view.language, what, say(view.language, "button.cancel"))
-    return manner
+    return manner | (approve_manner(view) if action_id == APPROVE_ACTION else {})
+
+
+def approve_manner(view: ReviewView) -> dict[str, object]:
+    """The dialog that asks once more before approving, for kinds that want one."""
+    if view.confirm != "dialog":
+        return {}
+    return {"confirm": confirm(view.language, plain(action(view)), say(view.language, "button.approve"))}

@@ -169,16 +169,21 @@ def _evidence(view: UnknownView) -> list[list[Element]]:
 def _buttons(view: UnknownView) -> list[Element]:
     if view.ending is not None or view.button_value is None:
         return []
+    return answer_buttons(view.language, view.button_value, newer_waits=view.newer_waits)
+
+
+def answer_buttons(language: str, value: str, *, newer_waits: bool) -> list[Element]:
+    """The three answers, each bound by its value to the effect's version."""
     # Two actions, not one with two labels: whoever was shown "send again" must not drop it by that click.
     answers = (
         (UNKNOWN_DELIVERED_ACTION, "delivered"),
-        (UNKNOWN_DROP_ACTION, "drop") if view.newer_waits else (UNKNOWN_RESEND_ACTION, "resend"),
+        (UNKNOWN_DROP_ACTION, "drop") if newer_waits else (UNKNOWN_RESEND_ACTION, "resend"),
         (UNKNOWN_GIVE_UP_ACTION, "give_up"),
     )
-    return [_answer(view, action_id, word, view.button_value) for action_id, word in answers]
+    return [_answer(language, action_id, word, value) for action_id, word in answers]
 
 
-def _answer(view: UnknownView, action_id: str, word: str, value: str) -> Element:
-    label = say(view.language, f"button.{word}")
-    asked = confirm(view.language, say(view.language, f"confirm.{word}"), label)
+def _answer(language: str, action_id: str, word: str, value: str) -> Element:
+    label = say(language, f"button.{word}")
+    asked = confirm(language, say(language, f"confirm.{word}"), label)
     return button(action_id, label, value, confirm=asked)

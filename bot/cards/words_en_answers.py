@@ -135,12 +135,28 @@ WORDS: Final[dict[str, str]] = {
     "queue.empty": "Nothing waits for you.",
     "queue.line": "{kind} · {entity} · since {since}, expires {expires}",
     "queue.line_open": "{kind} · {entity} · since {since}",
+    "queue.kind": "{kind}: {count}",
     "queue.more": "and {count} more",
     "queue.card": (
         "*More waiting in this channel: {count}.* They get their card as the open ones are decided. "
         "`/stet queue` lists yours."
     ),
     "queue.card_empty": "Nothing waits behind the cards of this channel.",
+    # App Home.
+    "home.page": "page {page} of {pages}",
+    "home.next": "Next page",
+    "home.before": "Previous page",
+    "home.read_first": "There is more to read before it can be approved.",
+    "home.decided": "*You decided lately*",
+    "home.did.approve": "You approved {what}, {at}",
+    "home.did.reject": "You rejected {what}, {at}",
+    "home.week.events": (
+        "*Last 7 days.* Events: {accepted} · again: {duplicates} · old: {stales} · conflicts: {conflicts}"
+    ),
+    "home.week.decisions": "Approved: {approved} · rejected: {rejected} · expired: {expired}",
+    "home.week.effects": "Sent: {sent} · failed: {failed}",
+    "home.unknown": "*Nobody knows whether these were sent: {count}*",
+    "home.unknown_since": "Unknown since {at}",
     "show.title": "*{key}*",
     "show.state": "{state} · received {at}",
     "show.failure": "Why: {reason}",

@@ -10,13 +10,13 @@ from typing import Final
 from bot.cards import answers, history
 from bot.cards.notices import Notice, Refusal, refused
 from bot.cards.views import Who
-from bot.doors.callers import Callers, record_refusal
+from bot.doors.callers import Callers, name_person, record_refusal
 from bot.doors.payloads import Caller, Command
 from bot.doors.switching import Switching, kill, resume
 from bot.doors.typed import read_key, read_typed
 from bot.policy.people import NotAllowed, Person
 from store import asking, audit
-from store.asking import KeyHistory
+from store.asking import Asker, KeyHistory
 from store.database import Database
 from store.errors import CommitUnknown, DatabaseAway
 from store.reading import count_open_work
@@ -134,12 +134,13 @@ async def _status(deps: Commands) -> Notice:
 
 
 async def waiting_for(deps: Commands, person: Person) -> Notice:
-    """List what waits for a full member: open drafts of the kinds they may review."""
-    kinds = await deps.callers.kinds_of(person)
+    """List what waits for a full member: open drafts of the kinds they may review, as on their Home."""
+    asker = Asker(name_person(person), await deps.callers.kinds_of(person))
     async with deps.db.connection() as conn:
-        rows = await asking.list_waiting(conn, kinds, most=answers.MOST_LINES)
+        counts = await asking.count_waiting(conn, asker)
+        rows = await asking.list_waiting(conn, asker, most=answers.MOST_LINES)
     waiting = [answers.Waiting(row.kind, row.entity, row.opened_at, row.expires_at) for row in rows]
-    return answers.queue(waiting, total=rows[0].total if rows else 0, language=deps.language)
+    return answers.queue(waiting, counts={one.kind: one.n for one in counts}, language=deps.language)
 
 
 async def _show(deps: Commands, asked: _Asked) -> Notice:

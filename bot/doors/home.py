@@ -1,48 +1,64 @@
-"""App Home: what waits for the person who opened it.
+"""App Home: somebody opened it, turned a page or pressed a button on it, so it is drawn again.
 
-Not here: buttons pressed on it (buttons), or finding what waits (commands, for /stet queue).
+Not here: drawing and publishing (bot/flow/home) or what a decision's button does (buttons).
 """
 
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
-from bot.cards.answers import usage
-from bot.cards.notices import Notice, Refusal, refused, render
+from bot.cards.home import page_of_action
+from bot.cards.notices import Refusal, refused, render
+from bot.contracts.click import Surface
 from bot.doors.callers import Callers
-from bot.doors.payloads import Caller
-from bot.doors.whispers import word_of
+from bot.doors.payloads import Caller, Press
+from bot.doors.whispers import Whispers
+from bot.flow.home import Homes, Standing
 from bot.policy.people import NotAllowed, Person
-from bot.slack.answer import SlackOk
 from bot.slack.client import SlackClient
 from store.errors import DatabaseAway
+
+FIRST: Final = 1
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """What the Home needs. `waiting` says what `/stet queue` says; it raises DatabaseAway."""
+    """What the door needs; `press` does what any other button asks for."""
 
-    callers: Callers
-    waiting: Callable[[Person], Awaitable[Notice]]
+    homes: Homes
+    whispers: Whispers
     slack: SlackClient
+    press: Callable[[Press], Awaitable[None]]
     language: str = "en"
 
 
-async def publish(deps: Home, caller: Caller) -> None:
+async def visit(deps: Home, caller: Caller, page: int | None = FIRST) -> None:
     """Draw the Home of one person anew; events that Slack repeats do no harm."""
-    notice = await _what_waits(deps, caller)
-    answer = await deps.slack.publish_home(caller.user_id, {"type": "home", "blocks": render(notice)})
-    if not isinstance(answer, SlackOk):
-        log.warning("a Home could not be published", extra={"reason": word_of(answer)})
-
-
-async def _what_waits(deps: Home, caller: Caller) -> Notice:
-    person = await deps.callers.member(caller)
-    if isinstance(person, NotAllowed):
-        return usage("members_only", language=deps.language)
     try:
-        return await deps.waiting(person)
+        await deps.homes.show(caller.team_id, caller.user_id, page)
     except DatabaseAway:
-        return refused(Refusal.AWAY, language=deps.language)
+        notice = refused(Refusal.AWAY, language=deps.language)
+        await deps.slack.publish_home(caller.user_id, {"type": "home", "blocks": render(notice)})
+
+
+async def press(deps: Home, pressed: Press) -> None:
+    """Turn the Home's pages; whatever else is pressed on it changes it, so it is drawn again after that."""
+    if pressed.surface is not Surface.HOME:
+        return await deps.press(pressed)
+    page = page_of_action(pressed.action_id)
+    if page is None:
+        await deps.press(pressed)
+    return deps.whispers.later(visit(deps, pressed.place.caller, page))
+
+
+async def find_standing(callers: Callers, team_id: str, user_id: str) -> Standing | NotAllowed:
+    """Who somebody is to us now; whatever is unknown means no."""
+    caller = Caller(team_id, user_id)
+    person = await callers.member(caller)
+    if isinstance(person, NotAllowed):
+        return person
+    is_admin = isinstance(await callers.admin(caller), Person)
+    return Standing(person, tuple(await callers.kinds_of(person)), is_admin)

@@ -4,7 +4,7 @@ Not here: what each of them does (buttons, modals, commands, home).
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from pydantic import SecretStr
@@ -18,11 +18,13 @@ from bot.doors.socket_door import SocketDoor
 from bot.doors.switching import Switching
 from bot.doors.whispers import WHISPER_SECONDS, Whispers
 from bot.doors.windows import Windows
+from bot.flow.home import Homes, Homing
 from bot.flow.judging import Deciding
 from bot.flow.open import Opening
 from bot.settings import Settings
 from bot.slack.client import SlackClient
 from bot.slack.identity import Identity
+from bot.slack.pace import Pace
 from bot.slack.people import People
 from bot.slack.socket import Socket
 from store.database import Database
@@ -40,6 +42,7 @@ class SlackDeps:
     settings: Settings
     effect_types: Collection[str]
     wake: Callable[..., None]
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class SlackDoors:
     app: AsyncApp
     routes: list[Route]
     whispers: Whispers
+    homes: Homes
     socket: Socket | None = None
 
     def reachable(self) -> bool:
@@ -95,24 +99,35 @@ def build_slack_doors(deps: SlackDeps) -> SlackDoors:
         wake=deps.wake,
         language=language,
     )
-    visited = home.Home(callers, partial(commands.waiting_for, asked), deps.slack, language)
+    homes = Homes(
+        Homing(
+            db=deps.db,
+            slack=deps.slack,
+            pace=deps.pace,
+            standing=partial(home.find_standing, callers),
+            switch=asked.switching.view,
+            actions_enabled=deps.settings.ai_actions_enabled,
+            language=language,
+        )
+    )
+    visited = home.Home(homes, whispers, deps.slack, partial(buttons.press, pressing), language)
     handlers = Handlers(
         signing_secret=_text(deps.settings.slack_signing_secret),
         ourselves=lambda: deps.identity.ourselves,
         whispers=whispers,
-        press=partial(buttons.press, pressing),
+        press=partial(home.press, visited),
         submit=partial(modals.submit, modals.Modals(deciding, deps.wake, language)),
         answer=partial(commands.answer, asked),
-        visit=partial(home.publish, visited),
+        visit=partial(home.visit, visited),
         language=language,
     )
     app = build_bolt(handlers)
     token = deps.settings.slack_app_token
     if token is None:
-        return SlackDoors(app, slack_door.routes(app, handlers), whispers)
+        return SlackDoors(app, slack_door.routes(app, handlers), whispers, homes)
     # Slack sends by the socket alone: what comes to the address of HTTP then is not from Slack.
     caller = SlackClient(token.get_secret_value(), base_url=deps.settings.slack_api_url)
-    return SlackDoors(app, [], whispers, Socket(caller, SocketDoor(app, handlers).take))
+    return SlackDoors(app, [], whispers, homes, Socket(caller, SocketDoor(app, handlers).take))
 
 
 def _commands(deps: SlackDeps, callers: Callers) -> commands.Commands:

@@ -106,7 +106,7 @@ def review_view(card: DraftCard, scene: Scene) -> ReviewView:
         revision=card.revision,
         version=card.wanted_version,
         state=_state(card, scene),
-        action=_action(frozen["effect"]["type"], frozen["effect"]["target"], card.recipient),
+        action=action_of(frozen["effect"]["type"], frozen["effect"]["target"], card.recipient),
         draft=draft,
         labels=labels,
         voting=Voting(_all(scene, frozen["reviewers"]), int(frozen["quorum"]), _all(scene, card.voters)),
@@ -126,7 +126,8 @@ def _all(scene: Scene, subjects: Sequence[str]) -> tuple[Who, ...]:
     return tuple(scene.who(subject) for subject in subjects)
 
 
-def _action(effect_type: str, target: str, recipient: str | None) -> Action:
+def action_of(effect_type: str, target: str, recipient: str | None) -> Action:
+    """Say what goes out through which host; a target that is no address is named as it is."""
     try:
         parts = urlsplit(target)
         host = parts.hostname or target
@@ -242,7 +243,7 @@ def unknown_view(card: EffectCard, scene: Scene) -> UnknownView:
         entity=card.entity,
         revision=card.revision,
         version=card.wanted_version,
-        action=_action(card.effect_type, card.target, card.recipient),
+        action=action_of(card.effect_type, card.target, card.recipient),
         sent=(*draft, *labels),
         evidence=_evidence(card),
         button_value=encode_effect_value(EffectValue(card.effect_id, card.version)) if is_open else None,

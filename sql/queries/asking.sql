@@ -23,13 +23,25 @@ SELECT r.idempotency_key, r.kind, r.state, r.received_at, r.failure, s.duplicate
  LIMIT 1;
 
 -- name: list_waiting
--- Open questions of some kinds that can be answered now, oldest first, and how many there are in all.
-SELECT d.kind, d.entity, d.opened_at, d.expires_at, count(*) OVER () AS total
+-- Open questions of some kinds that somebody can answer now and has not, oldest first.
+SELECT d.draft_id, d.kind, d.entity, d.opened_at, d.expires_at
   FROM drafts AS d
   JOIN draft_heads AS h ON h.draft_key = d.draft_key AND h.source_version = d.known_version
  WHERE d.status = 'pending' AND d.expires_at > now() AND d.kind = ANY(%(kinds)s::text[])
+   AND NOT EXISTS (SELECT FROM redrafts AS rd WHERE rd.draft_id = d.draft_id AND rd.closed_at IS NULL)
+   AND NOT EXISTS (SELECT FROM votes AS v WHERE v.approval_id = d.approval_id AND v.subject = %(subject)s)
  ORDER BY d.opened_at, d.draft_id
- LIMIT %(most)s;
+OFFSET %(passed)s LIMIT %(most)s;
+
+-- name: count_waiting
+-- How many such questions there are of each kind.
+SELECT d.kind, count(*) AS n
+  FROM drafts AS d
+  JOIN draft_heads AS h ON h.draft_key = d.draft_key AND h.source_version = d.known_version
+ WHERE d.status = 'pending' AND d.expires_at > now() AND d.kind = ANY(%(kinds)s::text[])
+   AND NOT EXISTS (SELECT FROM redrafts AS rd WHERE rd.draft_id = d.draft_id AND rd.closed_at IS NULL)
+   AND NOT EXISTS (SELECT FROM votes AS v WHERE v.approval_id = d.approval_id AND v.subject = %(subject)s)
+ GROUP BY d.kind ORDER BY d.kind;
 
 -- name: list_unknown
 -- Effects nobody knows the outcome of, longest first, and how many there are in all.

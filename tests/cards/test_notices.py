@@ -50,7 +50,9 @@ ANSWERS: dict[str, Notice] = {
     "status_denied": answers.status(
         answers.SwitchView(enabled=False, all_row=False), answers.Counts(0, 0, 0, 0)
     ),
-    "queue": answers.queue([WAITING, replace(WAITING, expires=None)], total=31),
+    "queue": answers.queue(
+        [WAITING, replace(WAITING, expires=None)], counts={"customer_email": 30, "refund": 1}
+    ),
     "queue_empty": answers.queue([]),
     "killed": answers.killed("all", in_flight=["n8n:customer_email:1"], already=False, reason=""),
     "killed_again": answers.killed("all", in_flight=[], already=True, reason="test"),

@@ -29,7 +29,7 @@ MADE = {
     *(f"withdrawn.{word}" for word in (PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH)),
 }
 MADE_FROM = re.compile(
-    r"^(fault|edit|reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed)\."
+    r"^(fault|edit|reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed|home)\."
 )
 SAID_BY_KEY = {"unknown.none", "unknown.open", "modal.overtaken", "resume.not_allowed"}
 

@@ -34,7 +34,8 @@ GROUND = {
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.gates": "gate",
-    "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices",
+    "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices"
+    " review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing",
     "bot.flow": "checkpoints judging holding wishes forms tally batches opening arrive lanes settle outgoing"
     " giveback recorder picture naming drawing pages turns setback posting",
