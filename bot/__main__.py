@@ -13,6 +13,7 @@ from pathlib import Path
 import uvloop
 
 from bot import doctor
+from bot.examination.click import CLICK_SECONDS
 from bot.policy.effective import describe
 from bot.policy.kinds import PolicyError, load_policy
 from bot.records import show_chain, verify_record
@@ -46,9 +47,10 @@ def _migrate(_: argparse.Namespace) -> int:
     return 0
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _doctor(arguments: argparse.Namespace) -> int:
     settings, problems = Settings.read(purpose="doctor")
-    return asyncio.run(doctor.examine(settings, problems, print))
+    seconds = CLICK_SECONDS if arguments.click else 0.0
+    return asyncio.run(doctor.examine(settings, problems, print, click_seconds=seconds))
 
 
 def _audit(arguments: argparse.Namespace) -> int:

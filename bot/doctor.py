@@ -1,20 +1,20 @@
 """The doctor: each setting tried on the real thing, one line each: what is wrong and how to mend it.
 
-Not here: how a setting is read (settings) or what `serve` refuses to start on (wiring).
+Not here: Slack's side of it (examination), how a setting is read (settings), what stops `serve` (wiring).
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 
 from bot.connectors.reach import Blocked, Reach
 from bot.drafting.faults import DraftFault
 from bot.drafting.model import Endpoint, ModelClient
+from bot.examination.click import examine_click
+from bot.examination.finding import Finding
+from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
 from bot.registry import find_effect_types
 from bot.settings import SettingProblem, Settings
-from bot.slack.answer import SlackOk, SlackRefused
-from bot.slack.client import SlackClient
 from store.database import Database
 from store.errors import DatabaseAway, SchemaMismatch
 from store.health import OLDEST_SERVER, server_version
@@ -24,36 +24,39 @@ from store.reached import database_of
 MODEL_SECONDS = 10.0  # An endpoint that takes longer to list its models will not draft in time either.
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the doctor's: `mend` is empty where all is well."""
+async def examine(
+    settings: Settings,
+    problems: Sequence[SettingProblem],
+    say: Callable[[str], None],
+    *,
+    click_seconds: float = 0.0,
+) -> int:
+    """Try everything, say a line each as it is known, and give 1 if anything is wrong.
 
-    what: str
-    mend: str = ""
-
-    def __str__(self) -> str:
-        """One line for people."""
-        return f"wrong  {self.what}: {self.mend}" if self.mend else f"ok     {self.what}"
-
-
-async def examine(settings: Settings, problems: Sequence[SettingProblem], say: Callable[[str], None]) -> int:
-    """Try everything, say a line each as it is known, and give 1 if anything is wrong."""
+    With `click_seconds` a test card is posted to OPS_CHANNEL, and somebody has so long to press it.
+    """
     wrong = len(problems)
     for problem in problems:
         say(f"wrong  {problem}")
-    async for finding in _findings(settings):
+    async for finding in _findings(settings, say, click_seconds):
         wrong += bool(finding.mend)
         say(str(finding))
     say("all is well" if not wrong else f"{wrong} things to mend")
     return 1 if wrong else 0
 
 
-async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+async def _findings(
+    settings: Settings, say: Callable[[str], None], click_seconds: float
+) -> AsyncIterator[Finding]:
     yield await _database(settings)
     policy = _policy(settings)
     yield policy if isinstance(policy, Finding) else Finding(f"POLICY_FILE: {len(policy.kinds)} kinds")
-    async for finding in _slack(settings, policy if isinstance(policy, Policy) else None):
+    kinds = policy.kinds.values() if isinstance(policy, Policy) else ()
+    async for finding in examine_workspace(settings, kinds):
         yield finding
+    if click_seconds:
+        async for finding in examine_click(settings, say, seconds=click_seconds):
+            yield finding
     yield await _model(settings)
     if isinstance(policy, Policy):
         for finding in _targets(settings, policy):
@@ -96,43 +99,6 @@ def _policy(settings: Settings) -> Policy | Finding:
         return Finding("POLICY_FILE", f"cannot be read ({fault.strerror}): name the file with your kinds")
     except PolicyError as fault:
         return Finding("POLICY_FILE", "; ".join(str(fault).splitlines()))
-
-
-async def _slack(settings: Settings, policy: Policy | None) -> AsyncIterator[Finding]:
-    if settings.slack_bot_token is None:
-        return  # Its absence is already among the settings' problems.
-    client = SlackClient(settings.slack_bot_token.get_secret_value(), base_url=settings.slack_api_url)
-    try:
-        answer = await client.auth_test()
-        if not isinstance(answer, SlackOk):
-            word = answer.error if isinstance(answer, SlackRefused) else "Slack does not answer"
-            yield Finding("SLACK_BOT_TOKEN", f"{word}: copy the Bot User OAuth Token of your app again")
-            return
-        yield Finding(f"SLACK_BOT_TOKEN: {answer.data.get('user')} in {answer.data.get('team')}")
-        for channel in sorted(_channels(settings, policy)):
-            yield await _channel(client, channel)
-    finally:
-        await client.close()
-
-
-def _channels(settings: Settings, policy: Policy | None) -> set[str]:
-    named = {kind.channel for kind in policy.kinds.values()} if policy else set()
-    return named | ({settings.ops_channel} if settings.ops_channel else set())
-
-
-async def _channel(client: SlackClient, channel: str) -> Finding:
-    answer = await client.conversation(channel)
-    if not isinstance(answer, SlackOk):
-        word = answer.error if isinstance(answer, SlackRefused) else "Slack does not answer"
-        return Finding(f"channel {channel}", f"{word}: check the id, and invite the bot")
-    facts = answer.data.get("channel", {})
-    if not facts.get("is_member"):
-        return Finding(f"channel {channel}", "the bot is not in it: /invite it there")
-    if facts.get("is_archived"):
-        return Finding(f"channel {channel}", "it is archived: unarchive it or name another")
-    if facts.get("is_ext_shared"):
-        return Finding(f"channel {channel}", "it is shared with another company: name one of your own")
-    return Finding(f"channel {channel}")
 
 
 async def _model(settings: Settings) -> Finding:

@@ -103,6 +103,7 @@ WORDS: Final[dict[str, str]] = {
     "button.cancel": "Cancel sending",
     "button.next": "Review next",
     "button.pass_over": "Skip this one",
+    "button.rehearsal": "Test the click",
     "button.back": "Back",
     "button.close": "Close",
     "button.save": "Save",

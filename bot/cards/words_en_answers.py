@@ -190,4 +190,9 @@ WORDS: Final[dict[str, str]] = {
     "erase.done": "Erased the content of {entity}: {count} runs. The record still verifies.",
     "erase.exempt": "Kept for now, still open or unknown: {count}",
     "erase.nothing": "There is nothing about {entity}.",
+    # The doctor's test card.
+    "rehearsal.ask": "*Does a click reach me?* Please press this button within a minute.",
+    "rehearsal.arrived": "*✅ The click arrived.* It was pressed by {who}.",
+    "rehearsal.missed": "*⌛ No click arrived.* The doctor says how to mend it.",
+    "usage.rehearsing": "Stet is being tested just now. Please try again in a minute.",
 }

@@ -37,6 +37,7 @@ EDIT_ACTION: Final = "stet.edit"
 REDRAFT_ACTION: Final = "stet.redraft"
 CANCEL_ACTION: Final = "stet.cancel"
 QUEUE_NEXT_ACTION: Final = "stet.queue.next"  # opens the next draft in line; decides nothing
+REHEARSAL_ACTION: Final = "stet.rehearsal"  # on the doctor's test card; decides nothing
 UNKNOWN_DELIVERED_ACTION: Final = "stet.unknown.delivered"
 UNKNOWN_RESEND_ACTION: Final = "stet.unknown.resend"
 UNKNOWN_DROP_ACTION: Final = "stet.unknown.drop"  # stands in resend's place while a newer event waits

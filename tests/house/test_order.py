@@ -21,6 +21,7 @@ ROOMS = (
     ("bot.registry",),
     ("bot.flow",),
     ("bot.doors",),
+    ("bot.examination",),
     ("bot.assembly",),
     ("bot.wiring", "bot.doctor", "bot.records"),
     ("bot.__main__",),
@@ -33,6 +34,7 @@ GROUND = {
     "bot.policy": "limits clauses rules snapshot terms contradictions kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
+    "bot.examination": "finding manifest",
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices"
     " review unknown answers",
@@ -41,7 +43,7 @@ GROUND = {
     " giveback recorder picture naming drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers typed verdicts switching"
-        " commands home buttons modals listeners slack_door socket_door"
+        " commands home buttons modals listeners slack_door socket_door rehearsal"
     ),
 }
 # Where an outside library may be imported; a dot at the end: anywhere in that room. Others may be anywhere.
@@ -60,9 +62,10 @@ ADDRESSES = {
     "httpcore2": ("bot.connectors.",),
     "aiosmtplib": ("bot.connectors.",),
     "dotenv": ("bot.environment",),
+    "yaml": ("bot.examination.",),
 }
 # An import name that differs from the name on the shelf.
-SHELF = {"dotenv": "python-dotenv", "re2": "google-re2", "pydantic_core": "pydantic"}
+SHELF = {"dotenv": "python-dotenv", "yaml": "pyyaml", "re2": "google-re2", "pydantic_core": "pydantic"}
 
 OURS = python_files("bot", "store")
 OUTSIDE_DEMO = tuple(path for path in OURS if "demo" not in path.relative_to(ROOT).parts)
