@@ -7,6 +7,7 @@ import os
 import selectors
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,6 +37,8 @@ def become_bot(order: dict[str, Any]) -> NoReturn:
     code = 1
     try:
         code = bot_main.main(order["words"])
+    except BaseException:  # noqa: BLE001 - nobody above us would say it
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         sys.stdout.flush()

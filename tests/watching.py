@@ -96,6 +96,14 @@ class Watch:
         except TimeoutError:
             raise AssertionError(f"never: {statement} {params}\n{await self.picture()}") from None
 
+    async def changed(self, *, hurry: bool) -> None:
+        """Wait for the next change of a row, or a moment; with `hurry` what waits for the clock is due."""
+        if hurry:
+            await self.hurry()
+        self._changed.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), AGAIN_SECONDS)
+
     async def bury(self, *bots: Bot) -> None:
         """Let the leases of processes that are dead run out at once, instead of waiting for it."""
         for bot in bots:
