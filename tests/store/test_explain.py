@@ -170,6 +170,12 @@ EFFECT_CLAIM: Params = {
 }
 ALERT_CLAIM: Params = {"most": MOST, "first_wait_seconds": 1, "longest_wait_seconds": 60}
 
+ASKED: Params = {"kinds": ["mail"], "subject": "slack:T0STET:U0ALICE"}
+DUE = '[{"kind": "mail", "reminded": 0, "after_seconds": 0}]'
+LANE: Params = {"channel": "C0REVIEW", "kind": "mail"}
+ANY_PARTIAL: Sequence[str] = ()  # Several hold the pending drafts alone; which is cheapest hangs on how many.
+NEXT: Params = ASKED | {"channel": "C0REVIEW", "after": None, "most": MOST}
+
 # Each recurring statement, what it is asked, and the indexes that it must go by.
 RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("claim_runs", CLAIM, ["runs_due", "effects_open_by_draft_key"]),
@@ -184,7 +190,7 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("claim_cards", CLAIM, ["cards_behind"]),
     ("claim_alerts", ALERT_CLAIM, ["alerts_to_send"]),
     ("list_expired", {"most": MOST}, ["drafts_expiring"]),
-    ("expire_drafts", {"draft_keys": KEYS}, ["drafts_one_open_per_key"]),
+    ("expire_drafts", {"draft_keys": KEYS}, ANY_PARTIAL),
     ("find_open_draft", {"draft_key": KEYS[0]}, ["drafts_one_open_per_key"]),
     ("lock_heads", {"draft_keys": KEYS}, ["draft_heads_pkey"]),
     ("overtake", {"draft_keys": KEYS, "run_ids": []}, ["runs_open_by_draft_key", "drafts_one_open_per_key"]),
@@ -195,7 +201,14 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("list_started", {"scope": "all"}, ["effects_leased"]),
     ("want_waiting_cards", {"scope": "all"}, ["cards_one_per_draft"]),
     ("count_open_work", {}, ["drafts_expiring", "runs_due"]),
-    ("list_waiting", {"kinds": ["mail"], "most": MOST}, ["drafts_expiring"]),
+    ("list_waiting", ASKED | {"passed": 0, "most": MOST}, ANY_PARTIAL),
+    ("count_waiting", ASKED, ANY_PARTIAL),
+    ("list_unreminded", {"due": DUE, "most": MOST}, ANY_PARTIAL),
+    ("measure_lanes", {}, ["cards_waiting", "cards_in_place"]),
+    ("admit_cards", LANE | {"most": MOST}, ["cards_waiting"]),
+    ("want_queue_cards", {"channels": ["C0REVIEW"], "counts": [3]}, ["cards_one_per_queue"]),
+    ("list_next", NEXT, ["cards_waiting"]),
+    ("list_unsettled", {"most": MOST}, ["effects_unknown"]),
     ("list_unknown", {"most": MOST}, ["effects_unknown"]),
     ("find_runs", {"keys": [f"n8n:mail:{n}" for n in range(1, 9)]}, ["runs_one_per_key"]),
 )
