@@ -49,6 +49,11 @@ def find_effect_types() -> frozenset[str]:
     )
 
 
+def find_gate_modes() -> frozenset[str]:
+    """What a policy may name as `gate`. Raises RegistryError."""
+    return frozenset(find_gates())
+
+
 def find_gates() -> dict[str, ModuleType]:
     """Modules of the gates' room by their MODE. Raises RegistryError."""
     return find(gates, name="MODE", maker="judge")

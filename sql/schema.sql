@@ -566,3 +566,27 @@ COMMENT ON COLUMN homes.shown_hash IS 'SHA-256 of the blocks shown, without butt
 COMMENT ON COLUMN homes.view_hash IS 'Slack''s own hash of the Home we published: whoever publishes over another''s is refused.';
 CREATE INDEX homes_to_check ON homes USING btree (next_check_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON homes TO stet_app;
+
+CREATE TABLE agreements (
+    ground     text NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    run_id     uuid NOT NULL,
+    unedited   boolean NOT NULL,
+    CONSTRAINT agreements_newest PRIMARY KEY (ground, decided_at, run_id)
+);
+COMMENT ON TABLE agreements IS 'One row a decision of people (approve, reject or cancel); only ever added.';
+COMMENT ON COLUMN agreements.ground IS 'Hash of kind, prompt, model, output and rules: evidence of one tells of no other.';
+COMMENT ON COLUMN agreements.unedited IS 'They approved the very revision that the run opened with.';
+GRANT INSERT, SELECT ON agreements TO stet_app;
+
+CREATE TABLE earnings (
+    ground     text NOT NULL,
+    kind       text NOT NULL,
+    is_earned  boolean NOT NULL,
+    changes    integer NOT NULL DEFAULT 1,
+    changed_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT earnings_pkey PRIMARY KEY (ground)
+);
+COMMENT ON TABLE earnings IS 'Whether actions of a kind last went out without a person: so that ops is told once when they stop.';
+COMMENT ON COLUMN earnings.changes IS 'How often that turned; names the occasion of the alert.';
+GRANT INSERT, SELECT, UPDATE ON earnings TO stet_app;

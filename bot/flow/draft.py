@@ -16,7 +16,8 @@ from bot.drafting.model import Answer, Ask, ModelClient
 from bot.flow import opening
 from bot.flow.checkpoints import reach
 from bot.flow.holding import while_held
-from bot.gates.gate import Draft, Judge
+from bot.flow.weighing import Proposal
+from bot.gates.gate import Judge
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
 from bot.policy.limits import (
@@ -128,9 +129,8 @@ async def _draft_or_fault(deps: Drafting, run: ClaimedRun, held: Held) -> None:
     if kind is None or run.payload is None:
         raise Misconfigured("kind_gone" if kind is None else "erased")
     content, verdict = await _content(deps, run, held, kind)
-    # The gates that let a draft through without a person refuse to load until they exist (bot/policy/kinds).
-    deps.gates[kind.gate](Draft(warned=bool(verdict.warnings), allowed=verdict.allowed), kind)
-    await opening.open_or_revise(deps.db, run, held, opening.Proposal(kind, content))
+    proposal = Proposal(kind, content, verdict, deps.gates[kind.gate])
+    await opening.open_or_revise(deps.db, run, held, proposal)
     reach("draft.after_open_commit")
 
 

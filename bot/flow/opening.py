@@ -5,34 +5,29 @@ Not here: who claims and asks (draft).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from bot.drafting.faults import DraftFault
 from bot.flow.checkpoints import reach
+from bot.flow.weighing import Proposal, Weighed, figures, weigh
+from bot.gates.gate import Ask, SendAfter, SendNow
 from bot.policy.keys import body_hash
-from bot.policy.kinds import Kind
 from bot.policy.limits import TAKEOVERS_ALERT
 from bot.policy.retries import Fault
-from store import alerts, audit, drafts, heads, runs
+from store import alerts, audit, drafts, heads, letting, runs
 from store.audit import Entry
 from store.database import Database
-from store.drafts import Content, Frozen, OpenDraft, Opening
+from store.drafts import Frozen, OpenDraft, Opening
 from store.heads import Reopening
+from store.letting import Letting
 from store.queries import Connection
 from store.rows import RevisedDraft
 from store.runs import ClaimedRun, Held
 
 SYSTEM = "system"
+GATE: Final = "gate:"  # And the mode: who approved where no person did. No subject of a person is like it.
 WAIT_FOR_EFFECT_SECONDS = 5.0  # An older effect settles, or is withdrawn, within seconds.
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """The content that passed, and the policy that is frozen with it."""
-
-    kind: Kind
-    content: Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +41,8 @@ class Wait:
 async def open_or_revise(db: Database, run: ClaimedRun, held: Held, proposal: Proposal) -> None:
     """Show the content to people: revise the draft that is pending, else open a new one.
 
-    A run that is no longer the newest becomes superseded without a card.
+    What the gate lets through gets its effect in the same transaction; people may still cancel it. A run that
+    is no longer the newest becomes superseded without a card.
 
     Raises:
         LostRace: the lease was lost, or a person decided the older draft at this moment.
@@ -72,8 +68,9 @@ async def open_or_revise(db: Database, run: ClaimedRun, held: Held, proposal: Pr
         opening = Opening(run.run_id, run.draft_key, run.entity, frozen)
         made = await _open(conn, opening, older)
         await drafts.write_revision(conn, made, run.run_id, proposal.content)
-        await runs.settle_drafted_run(conn, held, draft_id=made.draft_id)
-        await audit.append(conn, [_opened(run, made, proposal)])
+        weighed = await weigh(conn, run, proposal)
+        await _follow(conn, held, made, _letting(proposal, weighed))
+        await audit.append(conn, _lines(run, made, proposal, weighed))
         reach("draft.before_open_commit")
 
 
@@ -87,11 +84,40 @@ async def _open(conn: Connection, opening: Opening, older: OpenDraft | None) -> 
     return made
 
 
+def _letting(proposal: Proposal, weighed: Weighed) -> Letting | None:
+    """How it goes out without a person; None where a person is asked."""
+    gate = f"{GATE}{proposal.kind.gate}"
+    match weighed.verdict:
+        case Ask():
+            return None
+        case SendAfter(window_seconds=seconds):
+            return Letting(gate, window_seconds=seconds)
+        case SendNow(rule=rule):
+            return Letting(gate, rule=rule)
+
+
+async def _follow(conn: Connection, held: Held, made: RevisedDraft, letting_it: Letting | None) -> None:
+    if letting_it is None:
+        await runs.settle_drafted_run(conn, held, draft_id=made.draft_id)
+    else:
+        await letting.let_through(conn, held.params(), made.draft_id, letting_it)
+
+
 def _superseded(key: str, by: UUID) -> Entry:
     return Entry(key, SYSTEM, "superseded", {"by": str(by)})
 
 
-def _opened(run: ClaimedRun, made: RevisedDraft, proposal: Proposal) -> Entry:
+def _lines(run: ClaimedRun, made: RevisedDraft, proposal: Proposal, weighed: Weighed) -> list[Entry]:
+    """Say that a draft opened and why a person is asked, or what let it through without one."""
+    let = _letting(proposal, weighed)
+    opened = Entry(run.idempotency_key, SYSTEM, "draft_opened", _opened(made, proposal, weighed))
+    if let is None:
+        return [opened]
+    action = "approved" if let.window_seconds is None else "scheduled"
+    return [opened, Entry(run.idempotency_key, let.gate, action, _reasons(made, proposal, weighed, let))]
+
+
+def _opened(made: RevisedDraft, proposal: Proposal, weighed: Weighed) -> dict[str, Any]:
     content = proposal.content
     detail: dict[str, Any] = {
         "draft_id": str(made.draft_id),
@@ -101,13 +127,24 @@ def _opened(run: ClaimedRun, made: RevisedDraft, proposal: Proposal) -> Entry:
         "gate": proposal.kind.gate,
         "warnings": len(content.warnings),
     }
+    if isinstance(weighed.verdict, Ask):
+        detail["asked_because"] = weighed.verdict.why
     if content.author == "model":
         detail |= {
             "model": content.model,
             "fingerprint": content.fingerprint,
             "prompt_version": content.prompt_version,
         }
-    return Entry(run.idempotency_key, SYSTEM, "draft_opened", detail)
+    return detail
+
+
+def _reasons(made: RevisedDraft, proposal: Proposal, weighed: Weighed, let: Letting) -> dict[str, Any]:
+    """The figures that a machine's approval rests on, beside what it approved."""
+    detail = {"revision": made.revision, "body_hash": proposal.content.body_hash}
+    if let.window_seconds is not None:
+        return detail | {"window_seconds": let.window_seconds}
+    allows = [rule.path for rule in proposal.kind.rules if rule.level == "allow"]
+    return detail | {"rules": allows} | figures(proposal.kind, weighed.draft.evidence)
 
 
 async def postpone(db: Database, run: ClaimedRun, held: Held, fault: DraftFault, wait: Wait) -> None:

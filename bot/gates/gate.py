@@ -4,8 +4,9 @@ Not here: any particular mode. Gates are arithmetic; nothing in this room waits.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from bot.policy.earned import Evidence
 from bot.policy.kinds import Kind
 
 
@@ -17,6 +18,8 @@ class Draft:
     allowed: bool = False  # the kind has `allow` rules and every one of them holds
     earned: bool = False  # the kind's record of human decisions is good enough (bot/policy/earned)
     sampled: bool = False  # drawn to be shown to a person all the same
+    corrects: bool = False  # it corrects something: whoever asked for that may not be the only one to agree
+    evidence: Evidence = field(default_factory=Evidence)  # what `earned` was judged by
 
 
 @dataclass(frozen=True, slots=True)

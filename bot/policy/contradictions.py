@@ -13,10 +13,12 @@ Finding = tuple[str, str]  # the key, and a sentence that says how to mend it
 
 EFFECT_ID_PLACEHOLDER: Final = "{effect_id}"
 _MAIL_FIELDS: Final = ("subject", "body")  # what smtp takes from the output (SPEC section 7)
+_MESSAGE_FIELDS: Final = ("text", "body")  # what slack_message takes from it: the first that is there
 
 
-def find_contradictions(kind: Kind, effect_types: frozenset[str]) -> Iterator[Finding]:
+def find_contradictions(kind: Kind, effect_types: frozenset[str], gates: frozenset[str]) -> Iterator[Finding]:
     """Yield every contradiction within a kind whose keys are each valid."""
+    yield from _in_gate(kind, gates)
     yield from _among_people(kind)
     yield from _among_draft(kind)
     if kind.effect.type not in effect_types:
@@ -28,7 +30,18 @@ def find_contradictions(kind: Kind, effect_types: frozenset[str]) -> Iterator[Fi
         case "smtp":
             yield from _in_smtp(kind)
         case "slack_message":
-            yield from _in_slack_message(kind.effect)
+            yield from _in_slack_message(kind)
+
+
+def _in_gate(kind: Kind, gates: frozenset[str]) -> Iterator[Finding]:
+    if kind.gate not in gates:
+        yield "gate", f"must be one of {', '.join(sorted(gates))}"
+    if kind.regulated and kind.gate != "approve_first":
+        yield "gate", 'must be "approve_first", since the kind is regulated'
+    if kind.cancel_window_seconds is not None and kind.gate in {"approve_first", "by_exception"}:
+        yield "cancel_window", 'belongs to gate = "delayed": remove it'
+    if kind.earned is not None and kind.gate in {"approve_first", "delayed"}:
+        yield "earned", 'belongs to gate = "by_exception": remove it'
 
 
 def _among_people(kind: Kind) -> Iterator[Finding]:
@@ -40,8 +53,6 @@ def _among_people(kind: Kind) -> Iterator[Finding]:
         deciders &= set(kind.qualified)
     if not _has_group(deciders) and kind.quorum > len(deciders):
         yield "quorum", f"is {kind.quorum}, but only {len(deciders)} may decide: list more people or lower it"
-    if kind.cancel_window_seconds is not None and kind.gate != "delayed":
-        yield "cancel_window", 'belongs to gate = "delayed": remove it'
 
 
 def _among_draft(kind: Kind) -> Iterator[Finding]:
@@ -84,9 +95,14 @@ def _in_smtp(kind: Kind) -> Iterator[Finding]:
     yield from _without_answers(kind.effect)
 
 
-def _in_slack_message(effect: EffectPolicy) -> Iterator[Finding]:
+def _in_slack_message(kind: Kind) -> Iterator[Finding]:
+    effect = kind.effect
     if effect.recipient is None and not is_channel_or_user(effect.target):
         yield "effect.target", "must be a Slack channel or user id, unless recipient is a path to one"
+    if effect.idempotent:
+        yield "effect.idempotent", "cannot be true for slack_message: Slack posts a repeated message twice"
+    if kind.output is not None and not any(_may_have(kind, name) for name in _MESSAGE_FIELDS):
+        yield "output", 'must have the property "text" or "body": slack_message posts it'
     yield from _without_answers(effect)
 
 

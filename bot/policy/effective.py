@@ -4,7 +4,9 @@ Not here: finding faults (kinds) and printing (bot/__main__).
 
 from collections.abc import Iterator, Sequence
 
-from bot.policy.clauses import EffectPolicy, Rule, write_duration
+from bot.policy.clauses import Earned, EffectPolicy, Rule, write_duration
+from bot.policy.earned import Evidence, has_earned, lower_bound
+from bot.policy.limits import CANCEL_WINDOW_SECONDS
 from bot.policy.terms import Kind
 
 
@@ -15,7 +17,7 @@ def describe(kind: Kind) -> str:
 
 
 def _lines(kind: Kind) -> Iterator[tuple[str, str]]:
-    yield "gate", kind.gate
+    yield "gate", _gate(kind)
     yield "sources", _list(kind.sources)
     yield "channel", f"{kind.channel}, at most {kind.max_open_cards} open cards"
     yield "reviewers", f"{_list(kind.reviewers)}; {kind.quorum} must approve"
@@ -31,6 +33,31 @@ def _lines(kind: Kind) -> Iterator[tuple[str, str]]:
     yield "kept for", _kept(kind)
     for rule in kind.rules:
         yield f"rule ({rule.level})", _rule(rule)
+
+
+def _gate(kind: Kind) -> str:
+    if kind.gate == "delayed":
+        window = write_duration(kind.cancel_window_seconds or CANCEL_WINDOW_SECONDS)
+        return f"delayed: goes out after {window} unless somebody cancels; with a warning a person decides"
+    if kind.gate != "by_exception":
+        return kind.gate
+    if not any(rule.level == "allow" for rule in kind.rules):
+        return "by_exception, but without a rule of level allow: a person decides everything"
+    terms = kind.earned or Earned()
+    least = next((n for n in range(terms.decisions + 1) if _earns(n, terms)), None)
+    if least is None:
+        best = lower_bound(terms.decisions, terms.decisions)
+        return (
+            f"by_exception, never: {terms.decisions} decisions prove at most {best:.2f}; ask for more of them"
+        )
+    return (
+        f"by_exception: earned by {least} of the last {terms.decisions} approved unedited, "
+        f"{terms.sample:.0%} shown all the same"
+    )
+
+
+def _earns(unedited: int, terms: Earned) -> bool:
+    return has_earned(Evidence(terms.decisions, unedited), terms)
 
 
 def _duties(kind: Kind) -> str:

@@ -78,10 +78,12 @@ _PYDANTIC_SENTENCES: Final = MappingProxyType(
 )
 
 
-def load_policy(text: str, *, effect_types: frozenset[str] = EFFECT_TYPES) -> Policy:
+def load_policy(
+    text: str, *, effect_types: frozenset[str] = EFFECT_TYPES, gates: frozenset[str] = AVAILABLE_GATES
+) -> Policy:
     """Read and check the whole policy.
 
-    `effect_types` are the connectors there are.
+    `effect_types` are the connectors there are, `gates` the modes.
 
     Raises:
         PolicyError: with every fault found; keys are compared with each other once each is right alone.
@@ -101,7 +103,7 @@ def load_policy(text: str, *, effect_types: frozenset[str] = EFFECT_TYPES) -> Po
     kinds = {name: _load_kind(name, table, defaults, problems) for name, table in tables.items()}
     for name, kind in kinds.items():
         if kind is not None:
-            found = find_contradictions(kind, effect_types)
+            found = find_contradictions(kind, effect_types, gates)
             problems += [f"kinds.{name}.{key} {sentence}" for key, sentence in found]
     if problems or general is None:
         raise PolicyError(tuple(problems))

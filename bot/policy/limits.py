@@ -87,6 +87,7 @@ LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the 
 LOOK_UP_BACKOFF_SECONDS: Final = (60, 300, 900, 3600, 4 * 3600)
 RECOVERY_BATCH: Final = 200  # Lost leases, and withdrawals, a transaction: locks are held for milliseconds.
 STOP_GRACE_SECONDS: Final = 8  # SPEC section 4; Docker kills after 10 s.
+CANCEL_WINDOW_SECONDS: Final = 600  # Default of the gate `delayed`: to read one card and to press one button.
 
 # Clicks and cards
 CLICK_BUDGET_SECONDS: Final = 2.5  # Slack waits 3 s; half a second is left for the way.

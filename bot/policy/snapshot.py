@@ -32,6 +32,7 @@ class Snapshot(Clause):
     output: dict[str, Any] | None
     effect: EffectPolicy
     prompt_version: str | None = None
+    ground: str | None = None
     redrafts: int = 0
 
     @classmethod

@@ -1,14 +1,17 @@
 -- name: cancel_draft
 -- Stop an approved draft before any of its effects was started: effects, draft and run are cancelled, and the
--- cancellation is a decision of its own beside the approval that it undoes. The head is locked; each effect's own row
--- decides against its start. The token belongs to the newest question of the draft: an older approval's stops nothing.
+-- cancellation is a decision of its own beside the approval that it undoes, and counts against what the kind has
+-- earned. The head is locked; each effect's own row decides against its start. The token belongs to the newest question
+-- of the draft: an older approval's stops nothing.
 -- zero rows: an effect was started, or the draft is not approved any more, or the token is not for this
 WITH asked AS (
-    SELECT t.token_hash, t.shown_hash, d.draft_id, d.run_id, d.revision, a.quorum, r.idempotency_key
+    SELECT t.token_hash, t.shown_hash, d.draft_id, d.run_id, d.revision, a.quorum, r.idempotency_key,
+           s.body ->> 'ground' AS ground
       FROM approval_tokens AS t
       JOIN approvals AS a ON a.approval_id = t.approval_id
       JOIN drafts AS d ON d.draft_id = a.draft_id AND d.revision = t.revision
       JOIN workflow_runs AS r ON r.run_id = d.run_id AND r.state = 'approved'
+      JOIN policy_snapshots AS s ON s.snapshot_hash = d.snapshot_hash
       JOIN cards AS c ON c.card_id = t.card_id
      WHERE t.token_hash = %(token_hash)s AND t.decision = 'cancel' AND t.revision = %(revision)s
        AND t.surface = %(surface)s AND c.channel = %(channel)s AND (c.ts IS NULL OR c.ts = %(ts)s)
@@ -47,6 +50,9 @@ WITH asked AS (
     SELECT %(approval_id)s, draft_id, revision, run_id, 1, clock_timestamp(), 'decided', clock_timestamp(), 'cancel',
            %(subject)s, token_hash, shown_hash
       FROM allowed
+), agreed AS (
+    INSERT INTO agreements (ground, decided_at, run_id, unedited)
+    SELECT ground, clock_timestamp(), run_id, false FROM allowed WHERE ground IS NOT NULL
 ), drawn AS (
     UPDATE cards AS c
        SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),

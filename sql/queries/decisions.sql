@@ -36,7 +36,7 @@ SELECT t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.sh
 WITH asked AS (
     SELECT t.token_hash, t.shown_hash, a.approval_id, a.quorum, d.draft_id, d.draft_key, d.kind, d.entity, d.revision,
            d.known_version, d.snapshot_hash, r.run_id, r.idempotency_key, s.body -> 'effect' AS effect,
-           (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
+           s.body ->> 'ground' AS ground, (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
            i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient, rev.body AS output
       FROM approval_tokens AS t
       JOIN approvals AS a ON a.approval_id = t.approval_id
@@ -80,6 +80,13 @@ WITH asked AS (
       FROM reached
      WHERE a.approval_id = reached.approval_id
     RETURNING a.approval_id, a.consumed_at
+), agreed AS (
+    INSERT INTO agreements (ground, decided_at, run_id, unedited)
+    SELECT ground, spent.consumed_at, run_id, decision = 'approve' AND NOT EXISTS (
+           SELECT FROM revisions AS first
+            WHERE first.draft_id = reached.draft_id AND first.revision < reached.revision AND first.run_id = reached.run_id)
+      FROM reached JOIN spent ON spent.approval_id = reached.approval_id
+     WHERE ground IS NOT NULL
 ), settled AS (
     UPDATE drafts AS d
        SET status = CASE reached.decision WHEN 'approve' THEN 'approved' ELSE 'rejected' END, approval_id = NULL,

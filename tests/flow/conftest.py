@@ -14,8 +14,8 @@ from bot.drafting.model import Endpoint, ModelClient, Pace
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
 from bot.flow.show import Shower, Showing
-from bot.gates import approve_first
 from bot.policy.kinds import Policy, load_policy
+from bot.registry import find_gates
 from bot.slack import pace as slack_pace
 from bot.slack.client import SlackClient
 from store.database import Database
@@ -81,7 +81,7 @@ async def drafter_on(
     async with ModelClient(endpoint, pace=Pace(sleep=_no_wait)) as model:
 
         def make(db: Database, owner: str = "one") -> Drafter:
-            gates = {approve_first.MODE: approve_first.judge}
+            gates = {name: module.judge for name, module in find_gates().items()}
             return Drafter(Drafting(db, owner, policy, model, gates))
 
         yield make

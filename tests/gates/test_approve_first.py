@@ -16,6 +16,6 @@ KIND: dict[str, Any] = {"name": "customer_email"}
 
 
 # A person is asked whatever the draft has going for it.
-@pytest.mark.parametrize("flags", list(itertools.product((False, True), repeat=4)))
-def test_always_asks(flags: tuple[bool, bool, bool, bool]) -> None:
+@pytest.mark.parametrize("flags", list(itertools.product((False, True), repeat=5)))
+def test_always_asks(flags: tuple[bool, bool, bool, bool, bool]) -> None:
     assert judge(Draft(*flags), Kind.model_construct(**KIND)) == Ask("approve_first")

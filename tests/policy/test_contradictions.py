@@ -69,6 +69,35 @@ def test_effects(effect: str, refused: set[str]) -> None:
         assert load_policy(text).kinds
 
 
+# A gate is held to its own keys, and a regulated kind to the one gate where a person always decides.
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({"gate": '"delayed"', "cancel_window": '"5m"'}, set()),
+        ({"gate": '"delayed"'}, set()),
+        ({"gate": '"by_exception"', "earned": "{ decisions = 20, threshold = 0.8, sample = 0.2 }"}, set()),
+        ({"gate": '"by_exception"'}, set()),
+        ({"gate": '"by_exception"', "cancel_window": '"5m"'}, {"cancel_window"}),
+        ({"cancel_window": '"5m"'}, {"cancel_window"}),
+        ({"earned": "{}"}, {"earned"}),
+        ({"gate": '"delayed"', "earned": "{}"}, {"earned"}),
+        ({"gate": '"delayed"', "regulated": "true", "qualified": '["S0B"]'}, {"gate"}),
+        ({"gate": '"by_exception"', "regulated": "true", "qualified": '["S0B"]'}, {"gate"}),
+        ({"gate": '"by_exception"', "earned": "{ threshold = 1.0 }"}, {"earned.threshold"}),
+        ({"gate": '"by_exception"', "earned": "{ threshold = nan }"}, {"earned.threshold"}),
+        ({"gate": '"by_exception"', "earned": "{ sample = nan }"}, {"earned.sample"}),
+        ({"gate": '"by_exception"', "earned": "{ decisions = 0 }"}, {"earned.decisions"}),
+        ({"gate": '"sometimes"'}, {"gate"}),
+    ],
+)
+def test_gates(more: dict[str, str], refused: set[str]) -> None:
+    text = policy_text(**more)
+    if refused:
+        assert faulty_keys(text) == refused
+    else:
+        assert load_policy(text).kinds
+
+
 # A new connector's type is known as soon as the caller says so.
 def test_new_effect_type() -> None:
     text = policy_text(effect='{ type = "fax", target = "1" }')

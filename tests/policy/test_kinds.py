@@ -12,6 +12,14 @@ from bot.policy.kinds import load_policy
 from tests.policy.samples import faulty_keys, make_kind, policy_text, problems
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.toml"
+ALLOW = """
+[[kinds.customer_email.rules]]
+level = "allow"
+path = "output.label"
+op = "equals"
+value = "shipping"
+message = "A question about a parcel."
+"""
 
 
 # What a file leaves out has the values that the contract shows, lists empty.
@@ -166,11 +174,40 @@ def test_list_entries(key: str, value: str) -> None:
     assert faulty_keys(policy_text(**{key: value})) == {f"{key}[1]"}
 
 
-# Gates that the contract names and this version does not have say so plainly.
-@pytest.mark.parametrize("gate", ["delayed", "by_exception"])
-def test_later_gates(gate: str) -> None:
-    found = problems(policy_text(gate=f'"{gate}"'))
-    assert found == [f'kinds.customer_email.gate "{gate}" is not available yet: use "approve_first"']
+# The effective policy says what a gate will do, and when it never can.
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (policy_text(gate='"delayed"'), "goes out after 10m unless somebody cancels"),
+        (policy_text(gate='"delayed"', cancel_window='"45s"'), "goes out after 45s"),
+        (policy_text(gate='"by_exception"'), "without a rule of level allow: a person decides everything"),
+        (
+            policy_text(gate='"by_exception"', tail=ALLOW),
+            "earned by 50 of the last 50 approved unedited",
+        ),
+        (
+            policy_text(gate='"by_exception"', tail=f"{ALLOW}[kinds.customer_email.earned]\ndecisions = 10"),
+            "never: 10 decisions prove at most 0.72",
+        ),
+    ],
+)
+def test_gates_are_described(text: str, said: str) -> None:
+    assert said in describe(load_policy(text).kinds["customer_email"])
+
+
+# What people judge when they judge a draft is one ground; who judges it and where it goes is no part.
+def test_ground() -> None:
+    kind = make_kind()
+    others = [
+        make_kind(prompt="Other: {payload}"),
+        make_kind(model="m"),
+        make_kind(output={"type": "object"}),
+        make_kind(policy_text(tail=ALLOW)),
+        make_kind(name="other"),
+    ]
+    assert len({kind.ground, *(other.ground for other in others)}) == 6
+    assert make_kind(reviewers=("U0B",), quorum=2, gate="by_exception").ground == kind.ground
+    assert kind.snapshot()["ground"] == kind.ground
 
 
 # The output is a JSON Schema of an object, whole in itself; a faulty one says where.
