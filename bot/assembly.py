@@ -99,6 +99,7 @@ def build_outside(settings: Settings) -> Outside:
         reach=reach,
         signing_secret=read_secret(signing.get_secret_value()) if signing else None,
         slack=slack,
+        mail_server=settings.smtp_url,
         mail_from=settings.mail_from,
     )
     base = {"base_url": settings.openai_base_url} if settings.openai_base_url else {}

@@ -8,12 +8,14 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 from uuid import UUID
 
 from bot.connectors.dial import Resolve, resolve_host
 from bot.connectors.reach import Reach
 from bot.contracts.outcome import LookUpOutcome, NoAnswer, SendOutcome, Unknown
+from bot.environment import MailServer
 from bot.policy.kinds import EffectPolicy
 from bot.slack.client import SlackClient
 from store.database import outside_transaction
@@ -38,6 +40,11 @@ class Effect:
     attempt: int = 1
 
 
+def made_at(effect: Effect) -> datetime:
+    """When the decision made it: its id is a UUID version 7 and begins with Unix milliseconds (RFC 9562)."""
+    return datetime.fromtimestamp((effect.effect_id.int >> 80) / 1000, UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What connectors are built from; each takes what it needs."""
@@ -45,7 +52,7 @@ class Kit:
     reach: Reach = field(default_factory=Reach)
     signing_secret: bytes | None = field(default=None, repr=False)
     slack: SlackClient | None = field(default=None, repr=False)
-    smtp_url: str | None = field(default=None, repr=False)
+    mail_server: MailServer | None = field(default=None, repr=False)
     mail_from: str | None = None
     clock: Callable[[], float] = time.time  # seconds since 1970
     resolve: Resolve = resolve_host

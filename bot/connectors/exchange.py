@@ -97,7 +97,7 @@ class Exchange:
     ) -> None:
         self._reach = reach
         self._resolve = resolve
-        self._tls = tls or _system_trust()
+        self._tls = tls or system_trust()
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def call(self, call: Call, *, within_seconds: float) -> Answered | Failed:
@@ -167,7 +167,7 @@ class Exchange:
 
 
 @cache
-def _system_trust() -> ssl.SSLContext:
+def system_trust() -> ssl.SSLContext:
     """The system's authorities; reading them costs 30 ms and some megabytes, so all exchanges share one."""
     return ssl.create_default_context()
 
