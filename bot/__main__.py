@@ -62,7 +62,11 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _policy(arguments: argparse.Namespace) -> int:
-    policy = load_policy(arguments.file.read_text(encoding="utf-8"), effect_types=find_effect_types())
+    try:
+        text = arguments.file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise CannotStart(f"{arguments.file} is not UTF-8: save it as such") from fault
+    policy = load_policy(text, effect_types=find_effect_types())
     print("\n\n".join(describe(kind) for kind in policy.kinds.values()))
     return 0
 

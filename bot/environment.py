@@ -13,6 +13,7 @@ from dotenv.parser import parse_stream
 from pydantic import SecretStr
 
 from bot.policy.signatures import NamedSecret, read_secret
+from store.reached import is_dsn
 
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]+")
 _SOURCE: Final = re.compile(r"[a-z0-9_-]{1,64}")
@@ -74,6 +75,11 @@ def read_database_url(value: str) -> str:
         raise ValueError("has white space around it: remove it")
     if not value.startswith(("postgresql://", "postgres://")) and "=" not in value:
         raise ValueError("must look like postgresql://user:password@host:5432/name")
+    if not is_dsn(value):
+        raise ValueError(
+            "cannot be read by libpq: write a percent sign or / @ : of a password as %25 %2F %40 %3A,"
+            " and only options that libpq knows"
+        )
     return value
 
 
@@ -170,6 +176,13 @@ def read_web_address(value: str) -> str:
     address = value.strip()
     if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", address):
         raise ValueError("must look like https://host or http://host:port/path, without user, ? or #")
+    try:
+        # Both look closer than the pattern, and only when asked.
+        has_host = bool(urlsplit(address).hostname) and urlsplit(address).port != 0
+    except ValueError:
+        has_host = False
+    if not has_host:
+        raise ValueError("has no host or no port that can be: write https://host or http://host:port/path")
     return address.rstrip("/")
 
 

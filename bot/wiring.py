@@ -57,7 +57,7 @@ async def serve(settings: Settings, *, ready: Callable[[int], None] = lambda _po
         try:
             process = build_process(settings, policy, dsn=dsn, owner=_owner())
         except (ReachError, RegistryError) as fault:
-            raise CannotStart(f"EFFECT_ALLOWED_HOSTS: {fault}") from fault
+            raise CannotStart(str(fault)) from fault
         await _run(process, settings, ready)
 
 
@@ -181,6 +181,8 @@ def _read_policy(settings: Settings) -> Policy:
         text = settings.policy_file.read_text(encoding="utf-8")
     except OSError as fault:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} cannot be read ({fault.strerror})") from fault
+    except UnicodeDecodeError as fault:
+        raise CannotStart(f"POLICY_FILE: {settings.policy_file} is not UTF-8: save it as such") from fault
     return load_policy(text, effect_types=find_effect_types())
 
 

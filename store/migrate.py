@@ -5,12 +5,14 @@ Not here: the migrations themselves (sql/migrations).
 
 import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from store.database import APP_ROLE
 from store.errors import BadMigration, DatabaseAway, DatabaseBusy, SchemaMismatch
 from store.queries import query
 
@@ -75,7 +77,9 @@ def migrate(dsn: str, root: Path = ROOT) -> list[str]:
             return _apply(conn, migrations(root))
     except psycopg.errors.InsufficientPrivilege as fault:
         raise SchemaMismatch(
-            "this database user may not change the schema: set MIGRATE_DATABASE_URL to the owner's"
+            "this database user may not change the schema, or not make or grant a role: set"
+            f" MIGRATE_DATABASE_URL to the owner's, and have a DBA run CREATE ROLE {APP_ROLE} NOLOGIN;"
+            f" GRANT {APP_ROLE} TO it"
         ) from fault
     except psycopg.errors.LockNotAvailable as fault:
         raise DatabaseBusy("a table stayed in use: stop what holds it and run migrate again") from fault
@@ -115,7 +119,7 @@ def _compare(there: dict[int, str], known: list[Migration]) -> None:
 
 
 def check(dsn: str, root: Path = ROOT) -> None:
-    """Refuse a schema that is not exactly ours.
+    """Refuse a schema that is not exactly ours, and a user that may not take the role we work in.
 
     Raises:
         SchemaMismatch: a migration is missing, unknown or different; the sentence says what to run.
@@ -125,6 +129,7 @@ def check(dsn: str, root: Path = ROOT) -> None:
     known = migrations(root)
     try:
         with psycopg.connect(dsn, autocommit=True, connect_timeout=5) as conn:
+            take_role(conn)
             there = _ledger(conn)
     except psycopg.OperationalError as fault:
         raise DatabaseAway("the database could not be reached: check DATABASE_URL") from fault
@@ -132,6 +137,24 @@ def check(dsn: str, root: Path = ROOT) -> None:
     missing = [migration.name for migration in known if migration.number not in there]
     if missing:
         raise SchemaMismatch(f"the schema lacks {missing[0]}: run `python -m bot migrate` first")
+
+
+def take_role(conn: Sync) -> None:
+    """Take the restricted role as the pool will, which could only say that it gets no connection.
+
+    Raises:
+        SchemaMismatch: this user may not, or there is no such role yet.
+
+    """
+    try:
+        _run(conn, "take_role", {"role": APP_ROLE})
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as fault:
+        with suppress(psycopg.errors.InsufficientPrivilege):
+            _ledger(conn)  # That the database is empty says more.
+        raise SchemaMismatch(
+            f"the user of DATABASE_URL may not take the role {APP_ROLE}: run `python -m bot migrate` as"
+            f" this user, or have a DBA run GRANT {APP_ROLE} TO it"
+        ) from fault
 
 
 def _run(conn: Sync, name: str, params: dict[str, object] | None = None) -> psycopg.Cursor[Any]:

@@ -7,9 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
 from store import embedded
+
+
+def is_dsn(text: str) -> bool:
+    """Whether libpq can read a connection string; its own complaint would quote a password."""
+    try:
+        conninfo_to_dict(text)
+    except (psycopg.ProgrammingError, UnicodeEncodeError):
+        return False
+    return True
 
 
 @contextmanager

@@ -103,6 +103,10 @@ def test_doctor_goes_on_with_what_is_good() -> None:
         ("LOG_LEVEL", "LOUD", "DEBUG"),
         ("LOG_FORMAT", "xml", "json or text"),
         ("DATABASE_URL", "postgresql://db/stet\n", "white space"),
+        ("DATABASE_URL", "postgresql://ada:50%zz@db/stet", "%25"),
+        ("DATABASE_URL", "hosts=db", "libpq knows"),
+        ("OPENAI_BASE_URL", "http://[::1/v1", "no port that can be"),
+        ("OPENAI_BASE_URL", "http://localhost:99999/v1", "no port that can be"),
     ],
 )
 def test_wrong_value_names_variable_and_mend(variable: str, value: str, mend: str) -> None:

@@ -11,7 +11,9 @@ BEGIN
             NULL;  -- another migration made it at this moment
         END;
     END IF;
-    IF NOT pg_has_role(current_user, 'stet_app', 'MEMBER') THEN
+    -- From 16 on whoever makes a role is a member that may hand it out and may not take it.
+    IF NOT pg_has_role(current_user, 'stet_app',
+                       CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
         BEGIN
             EXECUTE format('GRANT stet_app TO %I', current_user);
         EXCEPTION WHEN unique_violation THEN

@@ -157,6 +157,21 @@ def test_a_table_in_use_ends_the_wait(bare: str, folder: Path, monkeypatch: pyte
     assert migrate(bare, folder) == [new.name]
 
 
+# serve takes the restricted role; a user who may not is told at the start, not by a pool without connections.
+def test_a_user_who_may_not_take_the_role_is_told(bare: str) -> None:
+    migrate(bare)
+    with psycopg.connect(bare, autocommit=True) as conn:
+        name = sql.Identifier(f"stet_lodger_{new_id().hex}")
+        conn.execute(sql.SQL("CREATE ROLE {}").format(name))
+        conn.execute(sql.SQL("SET SESSION AUTHORIZATION {}").format(name))
+        try:
+            with pytest.raises(SchemaMismatch, match="GRANT stet_app"):
+                migrating.take_role(conn)
+        finally:
+            conn.execute("RESET SESSION AUTHORIZATION")
+            conn.execute(sql.SQL("DROP ROLE {}").format(name))
+
+
 # A user who may not make tables is told which setting to change.
 def test_a_user_without_rights_is_told(bare: str) -> None:
     with psycopg.connect(bare, autocommit=True) as conn:
