@@ -38,7 +38,7 @@ GROUND = {
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices"
     " review unknown answers",
-    "bot.connectors": "addresses reach dial exchange answers connector signing",
+    "bot.connectors": "addresses reach dial exchange answers connector signing letter submission",
     "bot.flow": "checkpoints judging holding wishes forms tally batches opening arrive lanes settle outgoing"
     " giveback recorder picture naming drawing pages turns setback posting",
     "bot.doors": (
