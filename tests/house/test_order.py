@@ -31,7 +31,7 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "limits clauses rules snapshot terms contradictions kinds people",
+    "bot.policy": "limits clauses earned rules snapshot terms contradictions kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
@@ -39,8 +39,8 @@ GROUND = {
     "bot.cards": "text views words_en words_en_answers words blocks diff draft status facts notices"
     " review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing letter submission",
-    "bot.flow": "checkpoints judging holding wishes forms tally batches opening arrive lanes settle outgoing"
-    " giveback recorder picture naming drawing pages turns setback posting",
+    "bot.flow": "checkpoints judging holding wishes forms tally weighing batches opening arrive lanes settle"
+    " outgoing giveback recorder picture naming drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers typed verdicts switching"
         " commands home buttons modals listeners slack_door socket_door rehearsal"
