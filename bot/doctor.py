@@ -11,6 +11,7 @@ from bot.drafting.faults import DraftFault
 from bot.drafting.model import Endpoint, ModelClient
 from bot.examination.click import examine_click
 from bot.examination.finding import Finding
+from bot.examination.mail import examine_mail
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
 from bot.registry import find_effect_types
@@ -58,6 +59,9 @@ async def _findings(
         async for finding in examine_click(settings, say, seconds=click_seconds):
             yield finding
     yield await _model(settings)
+    mail = await examine_mail(settings, policy if isinstance(policy, Policy) else None)
+    if mail is not None:
+        yield mail
     if isinstance(policy, Policy):
         for finding in _targets(settings, policy):
             yield finding

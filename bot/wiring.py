@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from bot.assembly import Process, build_process
 from bot.connectors.reach import ReachError
+from bot.examination.mail import missing_mail
 from bot.logs import set_up_logs
 from bot.policy.kinds import Policy, load_policy
 from bot.policy.switch import ALL_SCOPE
@@ -183,7 +184,11 @@ def _read_policy(settings: Settings) -> Policy:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} cannot be read ({fault.strerror})") from fault
     except UnicodeDecodeError as fault:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} is not UTF-8: save it as such") from fault
-    return load_policy(text, effect_types=find_effect_types())
+    policy = load_policy(text, effect_types=find_effect_types())
+    missing = missing_mail(settings, policy)
+    if missing is not None:
+        raise CannotStart(f"SMTP_URL: {missing}")
+    return policy
 
 
 def _owner() -> str:
