@@ -3,16 +3,19 @@
 Not here: who may answer (bot/policy/people) or how tokens are made (store/tokens).
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+import orjson
 
 from store.errors import LostRace
 from store.queries import AsyncCursor, Connection, query
 from store.rows import Row
 
-_FIND = query("find_question")
+_FIND = query("find_questions")
 _VOTE = query("vote")
 _FIND_DECISION = query("find_decision")
 
@@ -20,6 +23,7 @@ _FIND_DECISION = query("find_decision")
 class Question(Row):
     """The question behind one token, as it stood when it was read."""
 
+    token_hash: str
     approval_id: UUID
     allows: str
     surface: str
@@ -66,6 +70,12 @@ class Voted(Row):
     shown_hash: str
 
 
+class CastVote(Voted):
+    """The same, among several: by the token that it answered."""
+
+    token_hash: str
+
+
 class DecisionRow(Row):
     """What became of a question."""
 
@@ -96,15 +106,21 @@ class Vote:
 
 async def find_question(conn: Connection, token_hash: str) -> Question | None:
     """Read what a token asks; None for a token that was never ours."""
-    return await _FIND.maybe(conn, {"token_hash": token_hash}, Question)
+    return (await find_questions(conn, [token_hash])).get(token_hash)
 
 
-async def send_vote(conn: Connection, answer: Vote) -> AsyncCursor[Voted]:
+async def find_questions(conn: Connection, token_hashes: Sequence[str]) -> dict[str, Question]:
+    """Read what tokens ask, by token hash; those that were never ours are left out."""
+    rows = await _FIND.rows(conn, {"token_hashes": list(token_hashes)}, Question)
+    return {row.token_hash: row for row in rows}
+
+
+async def send_vote(conn: Connection, answer: Vote) -> AsyncCursor[CastVote]:
     """Record one answer, in a pipelined transaction under the head's lock; `read_vote` gives what it did."""
-    return await _VOTE.send(conn, asdict(answer), Voted)
+    return await _VOTE.send(conn, _written([answer]), CastVote)
 
 
-async def read_vote(sent: AsyncCursor[Voted]) -> Voted:
+async def read_vote(sent: AsyncCursor[CastVote]) -> CastVote:
     """Give what a vote did.
 
     Raises:
@@ -113,8 +129,23 @@ async def read_vote(sent: AsyncCursor[Voted]) -> Voted:
     """
     voted = await sent.fetchone()
     if voted is None:
-        raise LostRace(_VOTE.name, _VOTE.meaning)
+        raise lost_vote()
     return voted
+
+
+async def cast_votes(conn: Connection, answers: Sequence[Vote]) -> dict[str, CastVote]:
+    """Record answers to as many drafts, under their heads' locks; what is left out changed nothing."""
+    rows = await _VOTE.rows(conn, _written(answers), CastVote)
+    return {row.token_hash: row for row in rows}
+
+
+def lost_vote() -> LostRace:
+    """What is raised for a vote that changed nothing."""
+    return LostRace(_VOTE.name, _VOTE.meaning)
+
+
+def _written(answers: Sequence[Vote]) -> dict[str, str]:
+    return {"votes": orjson.dumps(answers).decode()}
 
 
 async def find_decision(

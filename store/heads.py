@@ -12,6 +12,7 @@ from store.queries import Connection, query
 from store.rows import HeadRow, ReopenedRow
 
 _LOCK = query("lock_heads")
+_LOCK_FREE = query("lock_free_heads")
 _REOPEN = query("reopen_drafts")
 
 
@@ -27,6 +28,12 @@ async def lock_heads(conn: Connection, draft_keys: Sequence[str]) -> dict[str, H
     """Lock these heads in order of draft_key: first in every transaction that touches a draft."""
     rows = await _LOCK.rows(conn, {"draft_keys": sorted(set(draft_keys))}, HeadRow)
     return {row.draft_key: row for row in rows}
+
+
+async def lock_free_heads(conn: Connection, draft_keys: Sequence[str]) -> list[str]:
+    """Lock those of these heads that nobody holds, and give their draft_keys; waits for none."""
+    rows = await _LOCK_FREE.rows(conn, {"draft_keys": sorted(set(draft_keys))}, HeadRow)
+    return [row.draft_key for row in rows]
 
 
 async def lock_head_unread(conn: Connection, draft_key: str) -> None:

@@ -8,10 +8,11 @@ from functools import partial
 
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
+from bot.flow.ballots import Ballot
 from bot.flow.checkpoints import reach
 from bot.flow.judging import RECOUNTS, Deciding, Judged, Progress, answer_in_time, weigh
 from bot.policy.tokens import hash_token
-from store import audit, decisions, heads
+from store import audit, decisions
 from store.decisions import Question, Vote, Voted
 from store.errors import LostRace
 from store.ids import new_id
@@ -44,8 +45,9 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
         if click.decision is Decision.APPROVE and judged.subject in question.voters:
             counts = (len(judged.still_reviewers), int(question.snapshot["quorum"]))
             return NotDecided(Why.ALREADY_VOTED, counts=counts)
+        ballot = Ballot(question.draft_key, _vote(click, judged), _line(click, question, judged), progress)
         try:
-            voted = await _write(deps, click, question, judged, progress)
+            voted = await deps.ballots.cast(ballot)
         except LostRace:
             progress.committing = False
             continue  # Something moved between reading and the lock: read again and say what.
@@ -54,10 +56,8 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
     return NotDecided(Why.TOO_SLOW)
 
 
-async def _write(
-    deps: Deciding, click: Click, question: Question, judged: Judged, progress: Progress
-) -> Voted:
-    answer = Vote(
+def _vote(click: Click, judged: Judged) -> Vote:
+    return Vote(
         token_hash=hash_token(click.token),
         revision=click.revision,
         decision=click.decision,
@@ -71,15 +71,6 @@ async def _write(
         still_reviewers=list(judged.still_reviewers),
         effect_id=new_id(),
     )
-    line = _line(click, question, judged)
-    async with deps.db.transaction(pipelined=True) as conn:
-        await heads.lock_head_unread(conn, question.draft_key)
-        sent = await decisions.send_vote(conn, answer)
-        await audit.append(conn, [line])
-        voted = await decisions.read_vote(sent)
-        reach("decide.before_commit")
-        progress.committing = True
-    return voted
 
 
 def _line(click: Click, question: Question, judged: Judged) -> audit.Entry:

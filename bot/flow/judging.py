@@ -4,17 +4,18 @@ Ground of decide, edit, redraft and cancel. Not here: what an answer does, or th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
 from bot.contracts.answer import Click, NotDecided, Why
+from bot.flow.ballots import Ballots
 from bot.policy.answering import is_unconfirmed, may_answer, qualified_for, why_over
 from bot.policy.kinds import Kind
 from bot.policy.limits import CLICK_BUDGET_SECONDS
 from bot.policy.people import Allowed, NotAllowed, Person, subject
 from bot.policy.tokens import hash_token
-from store import audit, decisions, heads
+from store import audit, heads
 from store.database import Database
 from store.decisions import Question
 from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy
@@ -48,14 +49,19 @@ class Kinds(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deciding:
-    """What deciding needs."""
+    """What deciding needs; `ballots` are this process's votes on their way."""
 
     db: Database
     people: Accounts
     policy: Kinds
     home_team: Callable[[], str]
+    ballots: Ballots = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take votes to that database."""
+        self.ballots = Ballots(self.db)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,7 @@ async def answer_in_time(
 
 async def weigh(deps: Deciding, click: Click) -> Weighed | NotDecided:
     """Say what a click asks and whether it may be tried; a refusal goes on the record."""
-    async with deps.db.connection() as conn:
-        question = await decisions.find_question(conn, hash_token(click.token))
+    question = await deps.ballots.question(hash_token(click.token))
     if question is None:
         return NotDecided(Why.UNKNOWN_BUTTON)
     over = why_over(question, click)
@@ -134,14 +139,9 @@ async def judge(deps: Deciding, team_id: str, user_id: str, question: Question) 
     qualified = qualified_for(question, kind)
     listed = sorted({entry for entry in (*then, *now, *qualified) if entry.startswith("S")})
     voters = [(voter, *_team_and_user(voter)) for voter in question.voters]
-    groups, people = await asyncio.gather(
-        deps.people.members(listed),
-        asyncio.gather(
-            deps.people.person(team_id, user_id),
-            *(deps.people.person(team, user) for _, team, user in voters),
-        ),
+    groups, person, others = await _look_up(
+        deps.people, listed, (team_id, user_id), [(t, u) for _, t, u in voters]
     )
-    person, others = people[0], people[1:]
     home = deps.home_team()
     allowed = may_answer(person, question, kind, groups, home)
     if isinstance(allowed, NotAllowed):
@@ -152,6 +152,18 @@ async def judge(deps: Deciding, team_id: str, user_id: str, question: Question) 
         if isinstance(may_answer(other, question, kind, groups, home), Allowed)
     ]
     return Judged(subject(person), allowed.via, tuple(question.voters), tuple(still))
+
+
+async def _look_up(
+    accounts: Accounts, groups: list[str], clicker: tuple[str, str], voters: list[tuple[str, str]]
+) -> tuple[Mapping[str, frozenset[str] | None], Person, Sequence[Person]]:
+    """Ask for all of them at the same time; one person alone needs no tasks."""
+    if not groups and not voters:
+        return {}, await accounts.person(*clicker), ()
+    members, people = await asyncio.gather(
+        accounts.members(groups), asyncio.gather(*(accounts.person(*each) for each in (clicker, *voters)))
+    )
+    return members, people[0], people[1:]
 
 
 def _team_and_user(voter: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
--- name: find_question
--- Everything one click has to be judged by, read by its token before anything is locked; decides nothing.
-SELECT t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.shown_hash, t.revision,
+-- name: find_questions
+-- Everything clicks have to be judged by, read by their tokens before anything is locked; decides nothing.
+SELECT t.token_hash, t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.shown_hash, t.revision,
        c.channel AS card_channel, c.ts AS card_ts,
        d.draft_id, d.draft_key, d.kind, d.entity, d.status, d.revision AS newest_revision, d.run_id,
        d.approval_id = t.approval_id AS is_current,
@@ -26,19 +26,27 @@ SELECT t.approval_id, t.decision AS allows, t.surface, t.card_id, t.holder, t.sh
   LEFT JOIN cards AS c ON c.card_id = t.card_id
   LEFT JOIN LATERAL (SELECT * FROM approvals AS newest WHERE newest.draft_id = d.draft_id AND newest.ended_at IS NOT NULL
                       ORDER BY newest.ended_at DESC LIMIT 1) AS o ON true
- WHERE t.token_hash = %(token_hash)s;
+ WHERE t.token_hash = ANY(%(token_hashes)s::text[]);
 
 -- name: vote
--- Record one person's answer and, at the quorum, everything that follows: the question is spent, draft and run
--- move, the effect is put into the outbox with the very bytes of the stored revision. The head is locked already,
--- so what is tested here stays true until the commit; deadlines are tested against clock_timestamp().
+-- Record people's answers, each to a draft of its own, and, at the quorum, everything that follows: the question is
+-- spent, draft and run move, the effect is put into the outbox with the very bytes of the stored revision. The heads are
+-- locked already, so what is tested here stays true until the commit; deadlines are tested against clock_timestamp().
 -- zero rows: the question is over, has changed, is not this token's, or was already answered by this person
-WITH asked AS (
-    SELECT t.token_hash, t.shown_hash, a.approval_id, a.quorum, d.draft_id, d.draft_key, d.kind, d.entity, d.revision,
+WITH given AS (
+    SELECT *
+      FROM json_to_recordset(%(votes)s::json) AS g (
+           token_hash text, revision integer, decision text, surface text, channel text, ts text, subject text,
+           counted_as text, reason text, considered text[], still_reviewers text[], effect_id uuid)
+), asked AS (
+    SELECT g.decision, g.surface, g.ts, g.subject, g.counted_as, g.reason, g.still_reviewers, g.effect_id,
+           t.token_hash, t.shown_hash, a.approval_id, a.quorum, d.draft_id, d.draft_key, d.kind, d.entity, d.revision,
            d.known_version, d.snapshot_hash, r.run_id, r.idempotency_key, s.body -> 'effect' AS effect,
            s.body ->> 'ground' AS ground, (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
            i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient, rev.body AS output
-      FROM approval_tokens AS t
+      FROM given AS g
+      JOIN approval_tokens AS t ON t.token_hash = g.token_hash AND t.decision = g.decision AND t.revision = g.revision
+       AND t.surface = g.surface
       JOIN approvals AS a ON a.approval_id = t.approval_id
       JOIN drafts AS d ON d.draft_id = a.draft_id AND d.approval_id = a.approval_id AND d.revision = t.revision
       JOIN draft_heads AS h ON h.draft_key = d.draft_key AND h.source_version = d.known_version
@@ -47,36 +55,34 @@ WITH asked AS (
       JOIN run_inputs AS i ON i.run_id = d.run_id
       JOIN revisions AS rev ON rev.draft_id = d.draft_id AND rev.revision = d.revision AND rev.body IS NOT NULL
       LEFT JOIN cards AS c ON c.card_id = t.card_id
-     WHERE t.token_hash = %(token_hash)s AND t.decision = %(decision)s AND t.revision = %(revision)s
-       AND t.surface = %(surface)s
-       AND (t.holder IS NULL OR t.holder = %(subject)s)
-       AND (t.card_id IS NULL OR (c.channel = %(channel)s AND (c.ts IS NULL OR c.ts = %(ts)s)))
+     WHERE (t.holder IS NULL OR t.holder = g.subject)
+       AND (t.card_id IS NULL OR (c.channel = g.channel AND (c.ts IS NULL OR c.ts = g.ts)))
        AND t.expires_at > clock_timestamp() AND d.expires_at > clock_timestamp()
        AND a.ended_at IS NULL AND d.status = 'pending'
        AND NOT EXISTS (SELECT FROM redrafts AS rd WHERE rd.draft_id = d.draft_id AND rd.closed_at IS NULL)
        AND NOT EXISTS (SELECT FROM votes AS v WHERE v.approval_id = a.approval_id AND v.decision = 'approve'
-                          AND v.subject <> ALL(%(considered)s::text[]))
+                          AND v.subject <> ALL(g.considered))
 ), voted AS (
     INSERT INTO votes (approval_id, subject, decision, counted_as, shown_hash)
-    SELECT approval_id, %(subject)s, %(decision)s, %(counted_as)s, shown_hash FROM asked
+    SELECT approval_id, subject, decision, counted_as, shown_hash FROM asked
     ON CONFLICT (approval_id, subject) DO UPDATE
        SET decision = excluded.decision, counted_as = excluded.counted_as, shown_hash = excluded.shown_hash,
            voted_at = clock_timestamp()
      WHERE votes.decision <> excluded.decision
     RETURNING approval_id
 ), counted AS (
-    SELECT asked.*, %(decision)s::text AS decision,
+    SELECT asked.*,
            1 + (SELECT count(*) FROM votes AS v
                  WHERE v.approval_id = asked.approval_id AND v.decision = 'approve'
-                   AND v.subject <> %(subject)s AND v.subject = ANY(%(still_reviewers)s::text[])) AS votes
+                   AND v.subject <> asked.subject AND v.subject = ANY(asked.still_reviewers)) AS votes
       FROM asked JOIN voted ON voted.approval_id = asked.approval_id
 ), reached AS (
     SELECT * FROM counted WHERE decision = 'reject' OR votes >= quorum
 ), spent AS (
     UPDATE approvals AS a
        SET consumed_at = clock_timestamp(), ended_at = clock_timestamp(), end_reason = 'decided', decision = reached.decision,
-           approver_subject = %(subject)s, token_hash = reached.token_hash, shown_hash = reached.shown_hash,
-           reason = %(reason)s
+           approver_subject = reached.subject, token_hash = reached.token_hash, shown_hash = reached.shown_hash,
+           reason = reached.reason
       FROM reached
      WHERE a.approval_id = reached.approval_id
     RETURNING a.approval_id, a.consumed_at
@@ -103,28 +109,28 @@ WITH asked AS (
 ), enqueued AS (
     INSERT INTO effect_outbox (effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect_type, target,
                                known_version, fresh_until)
-    SELECT %(effect_id)s, idempotency_key, run_id, draft_id, draft_key, kind, effect ->> 'type', effect ->> 'target',
+    SELECT effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect ->> 'type', effect ->> 'target',
            known_version, clock_timestamp() + fresh_for_seconds * interval '1 second'
       FROM reached WHERE decision = 'approve'
 ), written AS (
     INSERT INTO effect_payloads (effect_id, snapshot_hash, revision, recipient, body)
-    SELECT %(effect_id)s, snapshot_hash, revision, recipient,
+    SELECT effect_id, snapshot_hash, revision, recipient,
            convert_to(jsonb_build_object(
-               'effect_id', %(effect_id)s::uuid, 'key', idempotency_key, 'kind', kind, 'entity', entity,
-               'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', %(subject)s::text,
+               'effect_id', effect_id, 'key', idempotency_key, 'kind', kind, 'entity', entity,
+               'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', subject,
                'approved_at', to_char(spent.consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text, 'UTF8')
       FROM reached JOIN spent ON spent.approval_id = reached.approval_id WHERE decision = 'approve'
 ), drawn AS (
     UPDATE cards AS c
        SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),
-           ts = CASE WHEN c.ts IS NULL AND %(surface)s = 'message' THEN %(ts)s ELSE c.ts END,
+           ts = CASE WHEN c.ts IS NULL AND counted.surface = 'message' THEN counted.ts ELSE c.ts END,
            place_kind = CASE WHEN reached.draft_id IS NULL THEN c.place_kind END,
            waits_until = CASE WHEN reached.draft_id IS NULL THEN c.waits_until END
       FROM counted LEFT JOIN reached ON reached.approval_id = counted.approval_id
      WHERE c.draft_id = counted.draft_id
 )
-SELECT counted.idempotency_key, counted.draft_id, counted.run_id, counted.revision, counted.votes, counted.quorum,
-       reached.approval_id IS NOT NULL AS reached, counted.shown_hash
+SELECT counted.token_hash, counted.idempotency_key, counted.draft_id, counted.run_id, counted.revision, counted.votes,
+       counted.quorum, reached.approval_id IS NOT NULL AS reached, counted.shown_hash
   FROM counted LEFT JOIN reached ON reached.approval_id = counted.approval_id;
 
 -- name: find_decision

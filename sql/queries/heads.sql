@@ -6,6 +6,14 @@ SELECT draft_key, source_version, run_id, draft_id
  ORDER BY draft_key
    FOR UPDATE;
 
+-- name: lock_free_heads
+-- The same for those that nobody holds: votes that go together wait for nobody.
+SELECT draft_key, source_version, run_id, draft_id
+  FROM draft_heads
+ WHERE draft_key = ANY(%(draft_keys)s::text[])
+ ORDER BY draft_key
+   FOR UPDATE SKIP LOCKED;
+
 -- name: reopen_drafts
 -- Put drafts back to pending with a fresh question about the same revision: after a withdrawal, or (when still
 -- pending) because the newer event failed. The old question ends; the caller holds the heads and moves the runs.

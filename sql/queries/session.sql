@@ -1,9 +1,12 @@
 -- name: set_session
 -- Fix the settings of a fresh connection for its life. Every statement of ours is found by an index whatever its
 -- parameters are, so the plan made once is the right one; planning the large ones anew would cost ten times their run.
+-- A plan that was made while a table was empty would read it from end to end for as long as the connection lives: no
+-- sequential scan where there is an index. Compiling plans costs more than they do.
 SELECT set_config('lock_timeout', %(lock_timeout)s, false), set_config('statement_timeout', %(statement_timeout)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, false),
-       set_config('TimeZone', 'UTC', false), set_config('plan_cache_mode', 'force_generic_plan', false);
+       set_config('TimeZone', 'UTC', false), set_config('plan_cache_mode', 'force_generic_plan', false),
+       set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false);
 
 -- name: take_role
 -- Take the restricted role, whoever connected.
