@@ -16,7 +16,8 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
-from bot.connectors.answers import OUTCOMES
+from bot.connectors import answers, resume, slack_message, smtp
+from bot.connectors.answers import Row
 from bot.contracts.problem import STATUS_AND_TITLE
 from bot.demo.events import BUTTONS
 from bot.doors.health import events_figure, work_figures
@@ -25,6 +26,7 @@ from bot.policy.kinds import load_policy
 from bot.policy.retries import write_matrix
 from bot.policy.signatures import SignedMessage, verify
 from bot.policy.terms import Kind
+from bot.registry import find_connectors
 from bot.settings import Settings
 from store.states import OUTCOMES as RUN_OUTCOMES
 
@@ -92,11 +94,11 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(item)
 
 
-def write_outcomes() -> str:
-    """The table of a target's answers, as docs/operating.md holds it."""
+def write_outcomes(outcomes: tuple[Row, ...]) -> str:
+    """A table of a far side's answers, as docs/operating.md holds it."""
     words = {"Sent": "sent", "NotSent": "not sent", "Refused": "failed", "Unknown": "unknown"}
     rows = [
-        f"| `{row.reason or row.cause}` | {words[row.outcome.__name__]} | {row.why} |" for row in OUTCOMES
+        f"| `{row.reason or row.cause}` | {words[row.outcome.__name__]} | {row.why} |" for row in outcomes
     ]
     return "\n".join(["| reason | then | because |", "|---|---|---|", *rows])
 
@@ -125,9 +127,24 @@ def test_retry_matrix_is_the_codes() -> None:
     assert marked(README, "retry matrix") == write_matrix()
 
 
-# What a target's answers mean is printed from the table that judges them.
-def test_outcomes_are_the_codes() -> None:
-    assert marked(OPERATING, "outcomes") == write_outcomes()
+# What each far side's answers mean is printed from the table that judges them.
+@pytest.mark.parametrize(
+    ("name", "outcomes"),
+    [
+        ("outcomes", answers.OUTCOMES),
+        ("outcomes of resume", resume.OUTCOMES),
+        ("outcomes of smtp", smtp.OUTCOMES),
+        ("outcomes of slack_message", slack_message.OUTCOMES),
+    ],
+)
+def test_outcomes_are_the_codes(name: str, outcomes: tuple[Row, ...]) -> None:
+    assert marked(OPERATING, name) == write_outcomes(outcomes)
+
+
+# Every connector's table is printed.
+def test_every_connector_is_told() -> None:
+    named_parts = re.findall(r"<!-- outcomes of (\w+):", OPERATING)
+    assert {"http", *named_parts} == set(find_connectors())
 
 
 # The settings table names exactly the settings, in no other spelling.

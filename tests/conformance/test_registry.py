@@ -10,7 +10,15 @@ from types import ModuleType
 
 import pytest
 
-from bot.registry import RegistryError, build_registry, find, find_connectors, find_gates
+from bot.policy.clauses import EFFECT_TYPES
+from bot.registry import (
+    RegistryError,
+    build_registry,
+    find,
+    find_connectors,
+    find_effect_types,
+    find_gates,
+)
 from tests.connectors.effects import make_kit
 
 
@@ -34,6 +42,11 @@ def put(room: ModuleType, name: str, text: str) -> None:
 def test_rooms() -> None:
     assert find_connectors()["http"].__name__ == "bot.connectors.http"
     assert find_gates()["approve_first"].__name__ == "bot.gates.approve_first"
+
+
+# What a policy may name is what there is, save what only follows from an outcome.
+def test_effect_types() -> None:
+    assert find_effect_types() == EFFECT_TYPES == set(find_connectors()) - {"resume"}
 
 
 # Everything found is built from one kit, and the registry cannot be changed afterwards.
