@@ -147,7 +147,7 @@ def take_role(conn: Sync) -> None:
 
     """
     try:
-        _run(conn, "take_role", {"role": APP_ROLE})
+        _run(conn, "try_role", {"role": APP_ROLE})
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue) as fault:
         with suppress(psycopg.errors.InsufficientPrivilege):
             _ledger(conn)  # That the database is empty says more.
