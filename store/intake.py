@@ -26,6 +26,7 @@ _CLOSE_REDRAFTS = query("close_overtaken_redrafts")
 _LOCK_EFFECTS = query("lock_unfinished_effects")
 _CANCEL_EFFECTS = query("cancel_unstarted_effects")
 _WITHDRAW = query("withdraw_runs")
+_OUTDATE = query("outdate_equals")
 _FIND_REPLACED = query("find_replaced")
 _ADD_WAITERS = query("add_waiters")
 _LOCK_RUN = query("lock_run_of_key")
@@ -177,6 +178,11 @@ async def withdraw_runs(conn: Connection, run_ids: Sequence[UUID]) -> None:
     rows = await _WITHDRAW.rows(conn, {"run_ids": list(run_ids)}, _RunId)
     if len(rows) != len(run_ids):
         raise LostRace(_WITHDRAW.name, _WITHDRAW.meaning)
+
+
+async def outdate_equals(conn: Connection, draft_key: str, source_version: int) -> None:
+    """Make what is open of a draft_key older than a correction of equal version; the head is locked."""
+    await _OUTDATE.run(conn, {"draft_key": draft_key, "source_version": source_version})
 
 
 async def find_replaced(conn: Connection, key: str) -> ReplacedRun | None:

@@ -3,6 +3,7 @@
 Not here: fixtures (tests/conftest) or stand-ins for the outside (bot/demo).
 """
 
+import asyncio
 import hashlib
 from typing import Any, LiteralString
 from uuid import UUID
@@ -61,6 +62,14 @@ def change(dsn: str, statement: LiteralString, **params: Any) -> int:
     """Change rows as the owner: age a lease, empty a table."""
     with psycopg.connect(dsn) as conn:
         return conn.execute(statement, params).rowcount
+
+
+async def locked_out(dsn: str) -> None:
+    """Wait until somebody waits for a lock."""
+    waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with asyncio.timeout(30):
+        while not rows(dsn, waits):  # noqa: ASYNC110 - PostgreSQL does not tell who waits for a lock
+            await asyncio.sleep(0)
 
 
 def make_run(

@@ -112,6 +112,8 @@ async def store_correction(
         return Unsettled(key)
     born = await intake.insert_runs(conn, [_row(arrival, release, replaced)])
     overtaken = await _follow(conn, [arrival], born)
+    if overtaken:
+        await intake.outdate_equals(conn, arrival.draft_key, arrival.event.source_version)
     reach("receive.before_commit")
     return _answer(arrival, born, overtaken)
 

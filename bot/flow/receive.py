@@ -18,6 +18,7 @@ from store import audit, intake
 from store.alerts import raise_alert
 from store.database import Database
 from store.errors import CommitUnknown, DatabaseAway, LostRace, Unstorable
+from store.heads import lock_heads
 from store.intake import KnownRun
 from store.states import RunState, outcome_of
 
@@ -239,6 +240,8 @@ class Receiver:
             alert_key = f"conflict:{key}:{given}"
             if not await raise_alert(conn, key=alert_key, name="payload_conflict", facts=facts):
                 return
+            # Some write to this key's record under the head's lock alone, others under the run's: hold both.
+            await lock_heads(conn, [known.draft_key])
             await intake.lock_run_of_key(conn, key)
             await audit.append(conn, [audit.Entry(key, f"source:{arrival.event.source}", "conflict", facts)])
         self._wake("alert")

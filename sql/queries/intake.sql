@@ -136,6 +136,21 @@ UPDATE workflow_runs SET state = 'awaiting_human', version = version + 1, update
  WHERE run_id = ANY(%(run_ids)s::uuid[]) AND state = 'approved'
 RETURNING run_id;
 
+-- name: outdate_equals
+-- A correction may be of equal version; what then is open of its draft_key answers to that very version, since the run
+-- that is corrected failed and gave it back to people. It answers to an older one from now on.
+-- zero rows: nothing: no effect of the key is open, or all are older
+WITH blocked AS (
+    UPDATE drafts
+       SET known_version = %(source_version)s::bigint - 1, version = version + 1, updated_at = now()
+     WHERE draft_key = %(draft_key)s AND status IN ('pending', 'scheduled', 'approved')
+       AND known_version >= %(source_version)s::bigint
+)
+UPDATE effect_outbox
+   SET known_version = %(source_version)s::bigint - 1, updated_at = now()
+ WHERE draft_key = %(draft_key)s AND state IN ('pending', 'sending', 'unknown') AND effect_type <> 'resume'
+   AND known_version >= %(source_version)s::bigint;
+
 -- name: find_replaced
 -- The run that a correction replaces, and whether it has an effect whose outcome is open; the head is locked.
 SELECT r.run_id, r.entity, r.state,

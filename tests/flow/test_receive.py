@@ -24,14 +24,14 @@ from bot.flow.receive import (
     rounds,
 )
 from bot.flow.tally import Tally
-from store import audit
+from store import audit, heads
 from store.database import Database
 from store.errors import CommitUnknown, DatabaseAway
 from store.ids import new_id
 from store.intake import KnownRun
 from store.states import RunState
 from tests.faults import Proxy, proxied
-from tests.makers import change, make_draft, make_effect, make_run, rows
+from tests.makers import change, locked_out, make_draft, make_effect, make_run, rows
 from tests.upstream import arrival
 
 RESUME = "https://n8n.example/webhook-waiting/231?signature=a"
@@ -138,6 +138,20 @@ async def test_conflict_is_told_once_a_content(receiver: Receiver, db: Database,
     key = "n8n:customer_email:evt-7"
     assert await actions(db, key) == ["received", "conflict", "conflict"]
     assert state_of(dsn, run_of(first)) == "received"
+
+
+# A conflict waits for whoever writes to the key's record under the head's lock alone: a refused click.
+async def test_conflict_beside_a_refused_click(receiver: Receiver, db: Database, dsn: str) -> None:
+    accepted = await receiver.receive(arrival())
+    assert isinstance(accepted, Accepted)
+    key = accepted.receipt.key
+    async with db.transaction() as conn:
+        await heads.lock_heads(conn, [accepted.receipt.draft_key])
+        await audit.append(conn, [audit.Entry(key, "slack:T1:U1", "refused", {})])
+        conflicting = asyncio.create_task(receiver.receive(arrival(payload={"to": "bob@example.test"})))
+        await locked_out(dsn)
+    assert isinstance(await conflicting, Conflict)
+    assert await actions(db, key) == ["received", "refused", "conflict"]
 
 
 # One event's conflict fails none of those that came with it.
@@ -327,6 +341,36 @@ async def test_correction_of_equal_version(receiver: Receiver, db: Database, dsn
     assert made == [{"replaces": old}]
     assert isinstance(await receiver.receive(correction(7)), Duplicate)
     assert await actions(db, received.receipt.key) == ["received"]
+
+
+# A correction of equal version blocks the older draft that the corrected run's failure gave back to people.
+async def test_correction_blocks_the_reopened_draft(receiver: Receiver, dsn: str) -> None:
+    older = make_draft(dsn, run={"entity": "cust-77", "version": 7})
+    make_run(dsn, state="failed_terminal", entity="cust-77", version=8, event_key="old")
+    change(dsn, "UPDATE drafts SET known_version = 8, notice = 'newer_failed'")
+    assert isinstance(await receiver.receive(correction(8)), Accepted)
+    (draft,) = rows(
+        dsn, "SELECT d.*, h.source_version FROM drafts AS d JOIN draft_heads AS h USING (draft_key)"
+    )
+    assert (draft["draft_id"], draft["status"]) == (older["draft_id"], "pending")
+    assert draft["source_version"] > draft["known_version"]
+
+
+# So is one that was approved again: unstarted it goes back to people, started it is not tried again.
+@pytest.mark.parametrize(("state", "status"), [("pending", "pending"), ("sending", "approved")])
+async def test_correction_outdates_the_reopened_effect(
+    receiver: Receiver, dsn: str, state: str, status: str
+) -> None:
+    older = make_draft(dsn, status="approved", run={"entity": "cust-77", "version": 7})
+    make_run(dsn, state="failed_terminal", entity="cust-77", version=8, event_key="old")
+    change(dsn, "UPDATE drafts SET known_version = 8")
+    make_effect(
+        dsn, draft=older, state=state, started=state == "sending", lease_age_seconds=-60, known_version=8
+    )
+    assert isinstance(await receiver.receive(correction(8)), Accepted)
+    assert rows(dsn, "SELECT status, known_version FROM drafts") == [{"status": status, "known_version": 7}]
+    (effect,) = rows(dsn, "SELECT state, known_version FROM effect_outbox")
+    assert effect["state"] == "cancelled" or effect["known_version"] == 7
 
 
 # An equal version is stale as ever while what it replaces is open, or does not hold the newest.
