@@ -1,14 +1,19 @@
 -- name: claim_runs
 -- Claim due runs for drafting: new ones, due retries, and those whose owner's lease ran out. A draft_key with an
--- effect on the wire or unknown waits: what became of it decides what the next draft may say.
--- zero rows: nothing is due
-WITH due AS (
+-- effect on the wire or unknown waits: what became of it decides what the next draft may say. While the switch of scope
+-- llm is closed only those are claimed that have their draft: from upstream, or from an earlier claim.
+-- zero rows: nothing is due, or the kill switch is closed
+WITH llm AS MATERIALIZED (
+    SELECT NOT EXISTS (SELECT FROM kill_switch WHERE scope = 'llm' AND NOT open) AS is_open
+), due AS (
     SELECT run_id, state
       FROM workflow_runs
      WHERE state IN ('received', 'processing', 'failed_retryable') AND next_attempt_at <= clock_timestamp()
        AND NOT EXISTS (SELECT FROM effect_outbox AS e
                         WHERE e.draft_key = workflow_runs.draft_key AND e.state IN ('sending', 'unknown')
                           AND e.effect_type <> 'resume')
+       AND ((SELECT is_open FROM llm) OR result IS NOT NULL
+            OR (SELECT i.draft IS NOT NULL FROM run_inputs AS i WHERE i.run_id = workflow_runs.run_id))
      ORDER BY next_attempt_at
      LIMIT %(most)s
        FOR UPDATE SKIP LOCKED

@@ -144,6 +144,22 @@ async def test_waits_for_unsettled_effect(dsn: str, db: Database, drafter_on: Ma
     assert await work(drafter_on(db)) == 1
 
 
+# With the switch of scope llm closed the model is not asked; what has its draft already goes on, the rest later.
+async def test_closed_llm_scope(dsn: str, db: Database, drafter_on: Make, script: Script) -> None:
+    script.always(say(D0))
+    stored = {"output": json.loads(D0), "model": "m", "fingerprint": None, "prompt_version": "old"}
+    make_run(dsn, entity="a", **UPSTREAM)
+    make_run(dsn, entity="b", state="processing", result=stored, age_seconds=10)
+    waiting = make_run(dsn, entity="c")
+    change(dsn, "INSERT INTO kill_switch (scope, open, changed_by) VALUES ('llm', false, 'slack:T1:U1')")
+    assert await work(drafter_on(db)) == 2
+    assert run_of(dsn, waiting)["state"] == "received"
+    assert not script.journal
+    change(dsn, "UPDATE kill_switch SET open = true WHERE scope = 'llm'")
+    assert await work(drafter_on(db)) == 1
+    assert run_of(dsn, waiting)["state"] == "awaiting_human"
+
+
 # Two workers on the same runs: each run is drafted once.
 async def test_two_workers(dsn: str, db: Database, drafter_on: Make, script: Script) -> None:
     script.always(say(D0))
