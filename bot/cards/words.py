@@ -1,19 +1,33 @@
 """Finds the sentence for a key in the reader's language; every text a person sees comes through here.
 
-The sentences themselves stand in one table a language (`words_en`, `words_en_answers`).
+The sentences themselves stand in two tables a language (`words_en`, `words_en_answers` and so on).
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bot.cards import words_en, words_en_answers
+from bot.cards import words_en, words_en_answers, words_zh, words_zh_answers
 
 DEFAULT_LANGUAGE: Final = "en"
 
 TABLES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
-    {"en": {**words_en.WORDS, **words_en_answers.WORDS}}
+    {
+        "en": {**words_en.WORDS, **words_en_answers.WORDS},
+        "zh-CN": {**words_zh.WORDS, **words_zh_answers.WORDS},
+    }
 )
+
+
+def language_of(locale: str | None, otherwise: str) -> str:
+    """The language of a person whose Slack speaks `locale`, as `en-GB` or `zh-CN`; else the one given.
+
+    Traditional Chinese (`zh-TW`) is another script: who reads that is served as everybody else is.
+    """
+    if locale is not None and locale in TABLES:
+        return locale
+    spoken = (locale or "").partition("-")[0]
+    return spoken if spoken in TABLES else otherwise
 
 
 def template(language: str, key: str, /) -> str:

@@ -32,7 +32,8 @@ def users_info(state: SlackState, arguments: Arguments) -> dict[str, Any]:
     wanted = str(arguments["user"])
     for user in state.workspace.users.values():
         if wanted in (user.id, user.enterprise_user_id):
-            return {"user": user.as_slack()}
+            told = user.locale is not None and flag(arguments, "include_locale")
+            return {"user": user.as_slack() | ({"locale": user.locale} if told else {})}
     raise Refusal("user_not_found")
 
 

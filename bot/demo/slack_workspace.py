@@ -73,6 +73,7 @@ class User:
     is_bot: bool = False
     deleted: bool = False
     enterprise_user_id: str | None = None
+    locale: str | None = None
 
     def as_slack(self) -> dict[str, Any]:
         """The user object of users.info; Slack leaves out what is empty (docs, user object)."""

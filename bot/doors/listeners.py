@@ -41,6 +41,7 @@ ANSWER_SECONDS: Final = 2.8  # Slack waits 3 s; deciding has its own, shorter bu
 COMMAND_SECONDS: Final = 2.5  # What takes longer is answered a little later at the command's own address.
 LATE_SECONDS: Final = 30.0  # A kill insists for some seconds; nobody waits for an answer after that.
 
+NOBODY: Final = Caller("", "")  # Who cannot be made out hears the language of the channels.
 _ANY: Final = re.compile("")
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ log = logging.getLogger(__name__)
 class Handlers:
     """All that the Bolt app needs. `ourselves` is what auth.test said at the start: no click waits for it.
 
+    `language_of` says how to talk to somebody, from memory.
     `submit` gives what Slack is to do with the modal, None to close it; `answer` what the caller is told.
     """
 
@@ -60,7 +62,7 @@ class Handlers:
     submit: Callable[[Submission], Awaitable[Mapping[str, Any] | None]]
     answer: Callable[[Command], Awaitable[Notice]]
     visit: Callable[[Caller], Coroutine[Any, Any, None]]
-    language: str = "en"
+    language_of: Callable[[Caller], str]
 
 
 def build_bolt(handlers: Handlers) -> AsyncApp:
@@ -101,7 +103,9 @@ def tell_unreadable(handlers: Handlers, body: object) -> None:
     """Tell whoever sent something signed of no shape that we know, if they can be made out."""
     place = find_place(body)
     if place is not None:
-        handlers.whispers.tell(place, refused(Refusal.UNKNOWN_BUTTON, language=handlers.language))
+        handlers.whispers.tell(
+            place, refused(Refusal.UNKNOWN_BUTTON, language=handlers.language_of(place.caller))
+        )
 
 
 class _Listeners:
@@ -118,7 +122,7 @@ class _Listeners:
 
         escaped = await self._guarded(work())
         if escaped is not None:
-            self._tell(find_place(body), refused(escaped, language=self._handlers.language))
+            self._tell(find_place(body), escaped)
         await ack()
 
     async def on_submission(self, ack: AsyncAck, body: dict[str, Any]) -> None:
@@ -130,7 +134,7 @@ class _Listeners:
 
         escaped = await self._guarded(work())
         if escaped is not None:
-            view = modals.tell(refused(escaped, language=self._handlers.language))
+            view = modals.tell(self._refused(escaped, find_place(body)))
             answer = {"response_action": "update", "view": view}
         await (ack(answer) if answer else ack())
 
@@ -139,7 +143,7 @@ class _Listeners:
         try:
             command = read_command(body)
         except Unreadable:
-            return await self._say(ack, refused(Refusal.NOT_KNOWN_YET, language=self._handlers.language))
+            return await self._say(ack, self._refused(Refusal.NOT_KNOWN_YET, None))
         task = asyncio.ensure_future(self._handlers.answer(command))
         done, _ = await asyncio.wait({task}, timeout=COMMAND_SECONDS)
         if done:
@@ -178,9 +182,13 @@ class _Listeners:
             return Refusal.NOT_KNOWN_YET
         return None
 
-    def _tell(self, place: Place | None, notice: Notice) -> None:
+    def _tell(self, place: Place | None, why: Refusal) -> None:
         if place is not None:
-            self._handlers.whispers.tell(place, notice)
+            self._handlers.whispers.tell(place, self._refused(why, place))
+
+    def _refused(self, why: Refusal, place: Place | None) -> Notice:
+        caller = place.caller if place is not None else NOBODY
+        return refused(why, language=self._handlers.language_of(caller))
 
     async def _say(self, ack: AsyncAck, notice: Notice) -> None:
         await ack(text=fallback(notice), blocks=render(notice), response_type="ephemeral")

@@ -100,7 +100,7 @@ def _handlers(settings: Settings, identity: Identity, rehearsal: Rehearsal, whis
         submit=submit,
         answer=answer,
         visit=visit,
-        language=settings.language,
+        language_of=lambda _caller: settings.language,
     )
 
 

@@ -11,11 +11,13 @@ from pydantic import SecretStr
 from slack_bolt.async_app import AsyncApp
 from starlette.routing import Route
 
+from bot.cards.words import TABLES
 from bot.doors import buttons, commands, home, modals, slack_door
 from bot.doors.callers import Callers, PolicyHolder
 from bot.doors.listeners import Handlers, build_bolt
 from bot.doors.socket_door import SocketDoor
 from bot.doors.switching import Switching
+from bot.doors.tongues import Interpreter, Spoken, Tongues
 from bot.doors.whispers import WHISPER_SECONDS, Whispers
 from bot.doors.windows import Windows
 from bot.flow.home import Homes, Homing
@@ -80,7 +82,6 @@ def build_slack_app(deps: SlackDeps) -> AsyncApp:
 
 def build_slack_doors(deps: SlackDeps) -> SlackDoors:
     """Build every door. Raises BoltError without a signing secret."""
-    language = deps.settings.language
     whispers = Whispers(deps.slack)
     callers = Callers(
         deps.people,
@@ -89,37 +90,20 @@ def build_slack_doors(deps: SlackDeps) -> SlackDoors:
         admins=deps.settings.admin_users,
         killers=deps.settings.kill_users,
     )
-    asked = _commands(deps, callers)
+    tongues = Tongues(deps.people, deps.settings.language)
+    homes = _homes(deps, callers)
     deciding = Deciding(deps.db, deps.people, deps.policy, deps.identity.home_team)
-    pressing = buttons.Buttons(
-        deciding=deciding,
-        opening=Opening(deps.db, deps.people, deps.policy, deps.identity.home_team, language),
-        callers=callers,
-        windows=Windows(deps.slack, whispers, language),
-        wake=deps.wake,
-        language=language,
-    )
-    homes = Homes(
-        Homing(
-            db=deps.db,
-            slack=deps.slack,
-            pace=deps.pace,
-            standing=partial(home.find_standing, callers),
-            switch=asked.switching.view,
-            actions_enabled=deps.settings.ai_actions_enabled,
-            language=language,
-        )
-    )
-    visited = home.Home(homes, whispers, deps.slack, partial(buttons.press, pressing), language)
+    shared = _Shared(deps, callers, whispers, homes, deciding)
+    heard = Interpreter(tongues, {language: _spoken(shared, language) for language in TABLES})
     handlers = Handlers(
         signing_secret=_text(deps.settings.slack_signing_secret),
         ourselves=lambda: deps.identity.ourselves,
         whispers=whispers,
-        press=partial(home.press, visited),
-        submit=partial(modals.submit, modals.Modals(deciding, deps.wake, language)),
-        answer=partial(commands.answer, asked),
-        visit=partial(home.visit, visited),
-        language=language,
+        press=heard.press,
+        submit=heard.submit,
+        answer=heard.answer,
+        visit=heard.visit,
+        language_of=tongues.known,
     )
     app = build_bolt(handlers)
     token = deps.settings.slack_app_token
@@ -130,16 +114,61 @@ def build_slack_doors(deps: SlackDeps) -> SlackDoors:
     return SlackDoors(app, [], whispers, homes, Socket(caller, SocketDoor(app, handlers).take))
 
 
-def _commands(deps: SlackDeps, callers: Callers) -> commands.Commands:
-    switching = Switching(
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What is the same in every language."""
+
+    deps: SlackDeps
+    callers: Callers
+    whispers: Whispers
+    homes: Homes
+    deciding: Deciding
+
+
+def _spoken(shared: _Shared, language: str) -> Spoken:
+    """Everything that a person is answered by, in one language."""
+    deps, callers = shared.deps, shared.callers
+    asked = commands.Commands(deps.db, callers, _switching(deps, language), language)
+    pressing = buttons.Buttons(
+        deciding=shared.deciding,
+        opening=Opening(deps.db, deps.people, deps.policy, deps.identity.home_team, language),
+        callers=callers,
+        windows=Windows(deps.slack, shared.whispers, language),
+        wake=deps.wake,
+        language=language,
+    )
+    visited = home.Home(shared.homes, shared.whispers, deps.slack, partial(buttons.press, pressing), language)
+    return Spoken(
+        press=partial(home.press, visited),
+        submit=partial(modals.submit, modals.Modals(shared.deciding, deps.wake, language)),
+        answer=partial(commands.answer, asked),
+        visit=partial(home.visit, visited),
+    )
+
+
+def _homes(deps: SlackDeps, callers: Callers) -> Homes:
+    return Homes(
+        Homing(
+            db=deps.db,
+            slack=deps.slack,
+            pace=deps.pace,
+            standing=partial(home.find_standing, callers),
+            switch=_switching(deps, deps.settings.language).view,
+            actions_enabled=deps.settings.ai_actions_enabled,
+            language=deps.settings.language,
+        )
+    )
+
+
+def _switching(deps: SlackDeps, language: str) -> Switching:
+    return Switching(
         db=deps.db,
         policy=deps.policy,
         effect_types=deps.effect_types,
         actions_enabled=deps.settings.ai_actions_enabled,
         wake=deps.wake,
-        language=deps.settings.language,
+        language=language,
     )
-    return commands.Commands(deps.db, callers, switching, deps.settings.language)
 
 
 def _text(secret: SecretStr | None) -> str:

@@ -16,6 +16,7 @@ from bot.cards.blocks import shown_hash
 from bot.cards.home import AdminView, Decided, HomeView, Unsettled, Week
 from bot.cards.notices import render
 from bot.cards.views import Buttons, Pending, ReviewView
+from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
 from bot.flow.drawing import READ
 from bot.flow.picture import Scene, action_of, review_view
@@ -131,7 +132,7 @@ class Homes:
         self._deps.pace.heard(METHOD, answer, now=self._deps.clock())
 
     async def _draw(self, standing: Standing, page: int) -> _Drawn:
-        holder = subject(standing.person)
+        holder, language = subject(standing.person), self._language(standing)
         asker = Asker(holder, standing.kinds)
         async with self._deps.db.connection() as conn:
             total = sum(one.n for one in await asking.count_waiting(conn, asker))
@@ -141,17 +142,21 @@ class Homes:
             cards = await _cards_of(conn, [one.draft_id for one in waiting])
             decided = await self._decided(conn, holder)
         view = HomeView(
-            waiting=tuple(review_view(card, self._scene()) for card in cards),
+            waiting=tuple(review_view(card, self._scene(language)) for card in cards),
             total=total,
             page=page,
             decided=decided,
             admin=await self._admin() if standing.is_admin else None,
-            language=self._deps.language,
+            language=language,
         )
         return _Drawn(view, holder, shown_hash(home.render(view)["blocks"]), cards)
 
-    def _scene(self) -> Scene:
-        return Scene(self._deps.actions_enabled, language=self._deps.language)
+    def _scene(self, language: str) -> Scene:
+        return Scene(self._deps.actions_enabled, language=language)
+
+    def _language(self, standing: Standing) -> str:
+        """That of the person's Slack where we speak it: nobody else sees their Home."""
+        return language_of(standing.person.locale, self._deps.language)
 
     async def _decided(self, conn: Connection, holder: str) -> tuple[Decided, ...]:
         rows = await homes.list_decided(conn, holder, most=home.MOST_DECIDED)
@@ -162,7 +167,7 @@ class Homes:
                 entity=card.entity,
                 decision=row.decision,
                 at=row.voted_at,
-                state=review_view(card, self._scene()).state,
+                state=review_view(card, self._scene(self._deps.language)).state,
             )
             for row in rows
             if (card := cards.get(row.draft_id)) is not None

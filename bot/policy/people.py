@@ -33,7 +33,8 @@ class Person:
     """What Slack says of an account; `known` is false when it could not be asked or its answer was not whole.
 
     `team_id` is the person's own team, never the team where the app is installed; `enterprise_user_id` is the
-    organisation-wide id (W…) on Enterprise Grid, which may stand in groups and lists.
+    organisation-wide id (W…) on Enterprise Grid, which may stand in groups and lists. `locale` is what their
+    Slack speaks, as `en-GB`; it says how to talk to them, and nothing about what they may.
     """
 
     team_id: str
@@ -45,6 +46,7 @@ class Person:
     deleted: bool
     is_bot: bool
     known: bool
+    locale: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

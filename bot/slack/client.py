@@ -211,8 +211,8 @@ class SlackClient:
         )
 
     async def user_info(self, user: str) -> SlackAnswer:
-        """One person's account; `data["user"]`."""
-        return await self._read("users.info", user=user)
+        """One person's account, with the language of their Slack; `data["user"]`."""
+        return await self._read("users.info", user=user, include_locale=True)
 
     async def group_members(self, group: str) -> SlackAnswer:
         """The user ids of one user group; `data["users"]`, disabled groups refused by Slack."""

@@ -32,6 +32,11 @@ class _Asked(Generic[Value]):
         self._known: OrderedDict[Hashable, tuple[float, Value]] = OrderedDict()
         self._running: dict[Hashable, asyncio.Task[Value | None]] = {}
 
+    def last(self, key: Hashable) -> Value | None:
+        """The last answer, however old; nothing that matters may rest on it."""
+        kept = self._known.get(key)
+        return kept[1] if kept is not None else None
+
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[Value | None]]) -> Value | None:
         kept = self._known.get(key)
         if kept is not None and self._clock() - kept[0] < FRESH_SECONDS:
@@ -89,6 +94,11 @@ class People:
             return unknown_person("", user_id)
         found = await self._people.get((team_id, user_id), lambda: self._ask_person(team_id, user_id))
         return found or unknown_person(team_id, user_id)
+
+    def locale(self, team_id: str | None, user_id: str) -> str | None:
+        """The locale that Slack told last of somebody, without asking; None if it has not."""
+        person = self._people.last((team_id, user_id))
+        return person.locale if person is not None else None
 
     async def members(self, group_ids: Iterable[str]) -> dict[str, frozenset[str] | None]:
         """The members of each group; None for a group that could not be read."""
@@ -149,7 +159,7 @@ def read_person(team_id: str, user_id: str, data: Mapping[str, Any]) -> Person |
     flags |= {"deleted": deleted, "is_stranger": user.get("is_stranger", False)}
     if not all(isinstance(flag, bool) for flag in flags.values()):
         return None
-    enterprise_id = enterprise.get("id")
+    enterprise_id, locale = enterprise.get("id"), user.get("locale")
     return Person(
         team_id=team_id,
         user_id=user_id,
@@ -160,6 +170,7 @@ def read_person(team_id: str, user_id: str, data: Mapping[str, Any]) -> Person |
         deleted=flags["deleted"],
         is_bot=flags["is_bot"] or user_id == SLACKBOT,
         known=True,
+        locale=locale if isinstance(locale, str) else None,
     )
 
 

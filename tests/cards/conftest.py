@@ -21,6 +21,7 @@ def golden() -> Callable[[str, object], None]:
         path = GOLDEN / f"{name}.json"
         text = json.dumps(drawn, ensure_ascii=False, indent=1) + "\n"
         if os.environ.get("STET_GOLDEN") == "write":
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.read_text(encoding="utf-8") == text, f"{path.name} differs; STET_GOLDEN=write accepts it"
 
