@@ -3,6 +3,7 @@
 Not here: who may (bot/doors), what a scope means (bot/policy/switch), or the end of a process (dispatch).
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
@@ -11,9 +12,11 @@ from bot.flow.checkpoints import reach
 from bot.policy.switch import ALL_SCOPE
 from store import audit, switch
 from store.database import Database
-from store.errors import DatabaseBusy
+from store.errors import DatabaseAway, DatabaseBusy
 from store.queries import Connection
 from store.switch import StartedRow
+
+log = logging.getLogger(__name__)
 
 TRIES: Final = (
     3  # A kill that met a lock for 1.5 s is worth asking again before somebody is told that it failed.
@@ -63,12 +66,20 @@ async def _switch(db: Database, *, scope: str, is_open: bool, by: str, reason: s
 
     switched = await _insist(db, work)
     reach("switch.after_commit")
+    await _show(db, scope)
+    return switched
 
-    async def show(conn: Connection) -> None:
+
+async def _show(db: Database, scope: str) -> None:
+    """Have the cards of what waits drawn again; the switch has moved, whatever becomes of this."""
+
+    async def work(conn: Connection) -> None:
         await switch.want_waiting_cards(conn, scope)
 
-    await db.retrying(show)
-    return switched
+    try:
+        await db.retrying(work)
+    except DatabaseAway:
+        log.warning("the cards of waiting effects were not asked for", extra={"scope": scope})
 
 
 async def _insist(db: Database, work: Callable[[Connection], Awaitable[Switched]]) -> Switched:

@@ -10,6 +10,7 @@ from bot.flow.settle import SYSTEM
 from bot.policy.switch import may_send
 from store import switch
 from store.database import Database
+from store.errors import DatabaseBusy
 from tests import makers
 from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, effect_row, make_due
 
@@ -30,6 +31,17 @@ async def test_kill_and_resume(db: Database, dsn: str, scope: str) -> None:
         await dispatch(db, sink)
     assert len(sink.calls) == 1
     assert actions(dsn, "system") == [(ANN, "killed"), (ANN, "resumed")]
+
+
+# Once the switch has moved the answer says so, also when the cards of what waits cannot be asked for.
+async def test_cards_do_not_undo_a_kill(db: Database, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def busy(_conn: object, _scope: str) -> None:
+        raise DatabaseBusy("a card is locked")
+
+    monkeypatch.setattr(switch, "want_waiting_cards", busy)
+    switched = await stop.kill(db, by=ANN, reason="wrong prices")
+    assert switched.scope == "all"
+    assert makers.rows(dsn, "SELECT open FROM kill_switch") == [{"open": False}]
 
 
 # A scope that does not concern it stops nothing.
