@@ -16,6 +16,7 @@ from starlette.routing import Router
 
 from bot.contracts.click import ButtonValue, EffectValue, encode_effect_value, encode_value
 from bot.demo.slack_actor import Reply
+from bot.demo.slack_payloads import Forge
 from bot.demo.slack_server import SlackStandIn
 from bot.demo.slack_state import Message
 from bot.demo.slack_workspace import C_OPS, C_REVIEW, S_ADMINS, S_REVIEWERS, U_BOB
@@ -44,7 +45,7 @@ type = "http"
 target = "https://n8n.example/webhook/send-mail"
 recipient = "payload.to"
 """
-ACTIONS = ("approve", "reject", "read")
+ACTIONS = ("approve", "reject", "read", "edit", "redraft", "cancel")
 
 
 @dataclass
@@ -113,6 +114,12 @@ class CardBefore:
         """Press one of its buttons."""
         actor = self.world.slack.actor
         return await actor.click(user, C_REVIEW, self.draft["ts"], f"stet.{action}", **more)
+
+    async def press_as(self, user: str, action: str, *, approval_id: Any, revision: int) -> Reply:
+        """Press a button of another question, as the card drawn for it has one."""
+        asked = self.draft | {"approval_id": approval_id}
+        token = make_token(self.world.dsn, asked, action, revision=revision)
+        return await self.click(user, action, forge=Forge(value=encode_value(ButtonValue(token, revision))))
 
     async def reject(self, user: str, reason: str) -> Reply:
         """Press Reject, write why, send it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.drafting.check import check_output, find_violations
+from bot.drafting.check import Violation, check_output, find_violations, list_violations
 from bot.drafting.faults import Misconfigured, SoftFailure, WrongJson
 from tests.drafting.conftest import D0, PAYLOAD, SCHEMA
 
@@ -122,3 +122,18 @@ def test_hints() -> None:
     )
     many = {"properties": {f"x{number}": {"type": "string"} for number in range(30)}}
     assert len(find_violations({f"x{number}": number for number in range(30)}, many)) == 10
+
+
+# For people violations are told by the field they stand in: a missing one by its name, the whole's without.
+def test_violations_by_field() -> None:
+    schema = {
+        "required": ["a", "b"],
+        "properties": {"a": {}, "b": {}, "c": {"minLength": 2}, "d": {"items": {"maximum": 3}}},
+    }
+    found = list_violations({"b": 1, "c": "x", "d": [1, 9], "e": 0}, schema)
+    assert set(found) == {
+        Violation("a", "required", None),
+        Violation("c", "minLength", 2),
+        Violation("d", "maximum", 3),
+        Violation(None, "unevaluatedProperties", False),
+    }
