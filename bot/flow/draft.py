@@ -27,6 +27,7 @@ from bot.policy.limits import (
     PROCESSING_SECONDS,
     TAKEOVERS_FAIL,
 )
+from bot.policy.recipients import WrongRecipient, find_recipient
 from bot.policy.retries import Resume
 from bot.policy.rules import RuleVerdict
 from store import runs
@@ -84,6 +85,9 @@ class Drafter:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._working[task]
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            # Its lease runs out, and the takeovers are counted; the class is all that a log may be told.
+            log.error("drafting broke off", extra={"fault": type(fault).__name__})
         self._deps.finished()
 
     async def drain(self) -> None:
@@ -128,6 +132,8 @@ async def _draft_or_fault(deps: Drafting, run: ClaimedRun, held: Held) -> None:
     kind = deps.policy.kinds.get(run.kind)
     if kind is None or run.payload is None:
         raise Misconfigured("kind_gone" if kind is None else "erased")
+    if isinstance(find_recipient(kind.effect, run.payload), WrongRecipient):
+        raise Misconfigured("recipient")  # Intake looked where the policy of that day said.
     content, verdict = await _content(deps, run, held, kind)
     proposal = Proposal(kind, content, verdict, deps.gates[kind.gate])
     await opening.open_or_revise(deps.db, run, held, proposal)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.demo.model_script import HANG, Script, Step, fail, say
 from bot.flow.draft import Drafter
 from store import audit
@@ -144,7 +146,22 @@ async def test_waits_for_unsettled_effect(dsn: str, db: Database, drafter_on: Ma
     assert await work(drafter_on(db)) == 1
 
 
-# With the switch of scope llm closed the model is not asked; what has its draft already goes on, the rest later.
+# A policy that changed since the event came may look for its recipient elsewhere: not plain, no call.
+@pytest.mark.parametrize("to", [None, ["amy@example.test"], "amy@example.test, bob@example.test"])
+async def test_recipient_of_todays_policy(
+    dsn: str, db: Database, drafter_on: Make, script: Script, to: object
+) -> None:
+    run_id = make_run(dsn, inputs={"payload": {"to": to, "text": "Where is it?"}})
+    await work(drafter_on(db))
+    assert (run_of(dsn, run_id)["state"], run_of(dsn, run_id)["failure"]) == (
+        "failed_terminal",
+        "misconfigured",
+    )
+    assert not script.journal
+    assert [alert["name"] for alert in rows(dsn, "SELECT name FROM alerts")] == ["drafting_failed"]
+
+
+# With the scope llm closed the model is not asked; what has its draft already goes on, the rest later.
 async def test_closed_llm_scope(dsn: str, db: Database, drafter_on: Make, script: Script) -> None:
     script.always(say(D0))
     stored = {"output": json.loads(D0), "model": "m", "fingerprint": None, "prompt_version": "old"}
