@@ -21,6 +21,7 @@ WATCHED = (
     "effect_outbox",
     "alerts",
     "approvals",
+    "redrafts",
     "kill_switch",
     "seen_events",
     "effect_look_ups",
@@ -33,6 +34,8 @@ _MAKE_DUE: tuple[LiteralString, ...] = (
         WHERE state = 'processing' AND lease_owner LIKE ANY(%(whose)s)""",
     """UPDATE workflow_runs SET next_attempt_at = now()
         WHERE state = 'failed_retryable' AND next_attempt_at > now()""",
+    """UPDATE redrafts SET lease_expires_at = now(), next_attempt_at = now()
+        WHERE closed_at IS NULL AND lease_owner LIKE ANY(%(whose)s)""",
     """UPDATE effect_outbox SET lease_expires_at = now()
         WHERE state = 'sending' AND lease_expires_at > now() AND lease_owner LIKE ANY(%(whose)s)""",
     """UPDATE effect_outbox SET next_attempt_at = now()
@@ -52,7 +55,7 @@ $$ BEGIN PERFORM pg_notify('tell_test', ''); RETURN NULL; END $$
 _TRIGGER = psycopg.sql.SQL(
     "CREATE TRIGGER tell_test AFTER INSERT OR UPDATE ON {} EXECUTE FUNCTION tell_test()"
 )
-_STEPS = "draft,places,show,dispatch,recover,reconcile,withdraw,expire,resume,alert,count"
+_STEPS = "draft,redraft,places,show,dispatch,recover,reconcile,withdraw,expire,resume,alert,count"
 
 
 class Watch:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.demo.slack_workspace import C_OPS, U_ADMIN
+from bot.demo.slack_workspace import C_OPS, U_ADMIN, U_ALICE, U_BOB
 from bot.demo.world import DROP, Fault
 from bot.flow.checkpoints import NAMES
-from tests.processes import Bot, Stage, event, key_of
+from tests.processes import Bot, Stage, event, key_of, marker
 from tests.watching import Watch, check_promises
 
 N = 7
@@ -20,6 +20,12 @@ SEND = "/webhook/send-mail"
 SHOWN = "SELECT count(*) = 1 FROM cards WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"
 UNDECIDED = "SELECT count(*) = 1 FROM drafts WHERE status = 'pending'"
 TOLD = "SELECT count(*) = 1 FROM effect_outbox WHERE effect_type = 'resume' AND state = 'completed'"
+UP_TO_DATE = "SELECT bool_and(shown_version = wanted_version) FROM cards"
+REDRAFTED = "SELECT bool_and(outcome = 'done') AND count(*) = 1 FROM redrafts"
+CANCELLABLE = """
+SELECT bool_and(shown_version = wanted_version) AND bool_and(decision = 'approve')
+  FROM cards JOIN approvals USING (draft_id)
+"""
 COMPLETED = "SELECT count(*) = 1 FROM workflow_runs WHERE state = 'completed'"
 
 
@@ -71,7 +77,30 @@ async def wait_for_it(stage: Stage, watch: Watch, bot: Bot) -> None:
     await stage.click(bot, KEY)
 
 
+async def edit(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await post(stage, watch, bot)
+    await watch.until(SHOWN)
+    await stage.click(bot, KEY, "stet.edit", user=U_BOB)
+    await stage.actor(bot).submit(U_BOB, {"stet.edit.body": f"It ships on Tuesday. {marker(N)}"})
+
+
+async def redraft(stage: Stage, watch: Watch, bot: Bot) -> None:
+    await post(stage, watch, bot)
+    await watch.until(SHOWN)
+    await stage.click(bot, KEY, "stet.redraft")
+    await stage.actor(bot).submit(U_ALICE, {"stet.answer": "Shorter, please"})
+
+
+async def cancel(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """Approved while the switch is closed, so that nothing has started."""
+    await pull(stage, watch, bot)
+    await stage.click(bot, KEY)
+    await watch.until(CANCELLABLE)
+    await stage.click(bot, KEY, "stet.cancel")
+
+
 MODEL = Trial(post, drafted=False, asked=1)
+REDRAFT = Trial(redraft, asked=1)
 TRIALS = {
     "receive.before_commit": Trial(post, answered=202),
     "receive.after_commit": Trial(post),
@@ -87,6 +116,16 @@ TRIALS = {
     "show.after_shown": Trial(post),
     "decide.before_commit": Trial(approve),
     "decide.after_commit": Trial(approve),
+    "edit.before_commit": Trial(edit),
+    "edit.after_commit": Trial(edit),
+    "redraft.after_ask_commit": REDRAFT,
+    "redraft.after_claim": REDRAFT,
+    "redraft.after_model": Trial(redraft, asked=2),  # Its answer died with it.
+    "redraft.after_answer_stored": REDRAFT,
+    "redraft.before_commit": REDRAFT,
+    "redraft.after_commit": REDRAFT,
+    "cancel.before_commit": Trial(cancel),
+    "cancel.after_commit": Trial(cancel),
     "expire.after_commit": Trial(expire),
     "dispatch.after_claim": Trial(approve),
     "dispatch.after_start": Trial(approve),
@@ -119,6 +158,8 @@ async def test_killed_at(stage: Stage, watch: Watch, point: str) -> None:
     assert again.status_code == trial.answered
     if point == "expire.after_commit":
         await see_expired(stage, watch, bot)
+    elif point.startswith("cancel."):
+        await see_cancelled(stage, watch, bot)
     else:
         await see_through(stage, watch, bot, point)
     assert stage.asked(N) == trial.asked
@@ -129,14 +170,29 @@ async def test_killed_at(stage: Stage, watch: Watch, point: str) -> None:
 
 
 async def see_expired(stage: Stage, watch: Watch, bot: Bot) -> None:
-    await watch.until("SELECT bool_and(shown_version = wanted_version) FROM cards", hurry=True)
+    await watch.until(UP_TO_DATE, hurry=True)
     assert await watch.value("SELECT state FROM workflow_runs") == "expired"
     assert "stet.approve" not in str(stage.cards(KEY)[0].blocks)
     assert not stage.sent()
 
 
+async def see_cancelled(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """Cancelled before or after: whoever clicks again hears so, and nothing leaves when sending goes on."""
+    await stage.click(bot, KEY, "stet.cancel")
+    assert (await stage.actor(bot).slash(U_ADMIN, "resume the storm is over")).kept
+    await watch.until("SELECT count(*) = 1 FROM workflow_runs WHERE state = 'cancelled'")
+    await watch.until(UP_TO_DATE, hurry=True)
+    assert await watch.value("SELECT count(*) FROM approvals WHERE decision = 'cancel'") == 1
+    assert await watch.value("SELECT count(*) FROM audit_log WHERE action = 'cancelled'") == 1
+    assert not stage.sent()
+
+
 async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:
     await watch.until(SHOWN, hurry=True)
+    if point.startswith("redraft."):
+        await watch.until(REDRAFTED, hurry=True)
+    if point.startswith(("edit.", "redraft.")):
+        await watch.until(UP_TO_DATE, hurry=True)
     if point == "switch.after_commit":
         await see_closed(stage, watch, bot)
     elif await watch.value(UNDECIDED):
@@ -144,7 +200,7 @@ async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:
     if point == "dispatch.after_start":
         await see_unknown(stage, watch, bot)
     await watch.until(COMPLETED, hurry=True)
-    await watch.until("SELECT bool_and(shown_version = wanted_version) FROM cards", hurry=True)
+    await watch.until(UP_TO_DATE, hurry=True)
     if point.startswith("announce."):
         await watch.until(TOLD, hurry=True)
         assert sorted(stage.sent().values()) == [1, 1]
