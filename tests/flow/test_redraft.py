@@ -5,9 +5,9 @@ Not here: the window that asks (tests/doors/test_redraft) or how the model is as
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, LiteralString
 
 import pytest
 
@@ -22,7 +22,11 @@ from bot.flow.redraft import Wished, ask
 from bot.flow.redrafter import Redrafter, Redrafting
 from bot.policy.kinds import Policy
 from store import audit
+from store import redrafts as store
 from store.database import Database
+from store.errors import LostRace
+from store.queries import Connection
+from store.redrafts import Grip
 from tests.flow.test_decide import HOME, click, deciding
 from tests.makers import change, make_draft, make_run, make_token, rows
 
@@ -285,6 +289,42 @@ async def test_late_answer(
     await redrafter.drain()
     assert rows(dsn, "SELECT count(*) AS n FROM revisions") == [{"n": 1}]
     assert outcomes(dsn) in ([None], ["timed_out"])
+
+
+STALE: dict[str, LiteralString] = {
+    "another owner": "UPDATE redrafts SET lease_owner = 'other'",
+    "another claim of the same owner": "UPDATE redrafts SET attempts = attempts + 1",
+    "a lease that ran out": "UPDATE redrafts SET lease_expires_at = now() - interval '1 second'",
+}
+WRITES: dict[str, Callable[[Connection, Grip], Awaitable[object]]] = {
+    "renew": lambda conn, grip: store.renew_redraft(conn, grip, lease_seconds=60, longest_seconds=600),
+    "keep": lambda conn, grip: store.keep_redraft_answer(conn, grip, {}),
+    "postpone": lambda conn, grip: store.postpone_redraft(conn, grip, wait_seconds=1, longest_seconds=600),
+    "use": store.use_redraft,
+    "close": lambda conn, grip: store.close_redraft(conn, grip, "failed"),
+}
+
+
+# Every write of a worker is under its own claim: a stale one writes nothing, a good one does.
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("case", [None, *STALE])
+async def test_every_write_is_under_the_claim(dsn: str, db: Database, write: str, case: str | None) -> None:
+    make_wish(dsn, make_draft(dsn, snapshot=FROZEN))
+    async with db.connection() as conn:
+        (claimed,) = await store.claim_redrafts(
+            conn, owner="one", most=9, lease_seconds=60, longest_seconds=600
+        )
+    grip = Grip(claimed.redraft_id, "one", claimed.attempts)
+    if case is None:
+        async with db.transaction() as conn:
+            await WRITES[write](conn, grip)
+        return
+    change(dsn, STALE[case])
+    before = wishes(dsn)
+    with pytest.raises(LostRace):
+        async with db.transaction() as conn:
+            await WRITES[write](conn, grip)
+    assert wishes(dsn) == before
 
 
 # A wish whose owner died with the answer kept is fulfilled without asking the model again.
