@@ -3,21 +3,29 @@
 Not here: what is answered when (intake, runs, health) or who is asking (senders).
 """
 
+import asyncio
 import itertools
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.contracts.fields import FieldError
 from bot.contracts.problem import Problem, ProblemType, make_problem
+from bot.policy.limits import UNAVAILABLE_RETRY_AFTER_SECONDS
+
+log = logging.getLogger(__name__)
 
 Header = tuple[bytes, bytes]
 
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _NO_STORE: Final[Header] = (b"cache-control", b"no-store")  # Runs and drafts are nobody's to keep on the way.
+BODY_SECONDS: Final = 10.0  # For 2 MiB at most; n8n's and Slack's come in one piece.
+_BROKEN: Final = "Something broke here, so it is not known what was done: send it again, unchanged."
+_LATE: Final = "Send the whole body at once: this one was not complete after ten seconds."
 _PROCESS: Final = os.urandom(6).hex()
 _numbers = itertools.count(1)
 
@@ -55,11 +63,21 @@ async def read_body(receive: Receive, headers: Mapping[str, str], most: int) -> 
     Raises:
         BodyTooLarge: it says so itself, or it turned out so.
         SenderGone: it never came whole.
+        Refused: it did not come whole in time, and holds its connection no longer.
 
     """
     declared = headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and (len(declared) > len(str(most)) or int(declared) > most):
         raise BodyTooLarge
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _read_parts(receive, most)
+    except TimeoutError:
+        problem = Problem(ProblemType.INVALID_EVENT.value, 408, "The body did not come in time", _LATE)
+        raise Refused(problem, (b"connection", b"close")) from None
+
+
+async def _read_parts(receive: Receive, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
@@ -117,6 +135,38 @@ def refuse_fields(errors: tuple[FieldError, ...]) -> Refused:
     first = f"{errors[0].field} {errors[0].message}"
     more = f" ({len(errors) - 1} more in errors)" if len(errors) > 1 else ""
     return Refused(make_problem(ProblemType.INVALID_EVENT, f"{first}{more}.", errors))
+
+
+class Contained:
+    """A door whose own faults are answered as such: 503, for whether anything was done is not known.
+
+    The server would answer with a bare 500 in plain text.
+    """
+
+    def __init__(self, door: ASGIApp) -> None:
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; what escapes before the answer began becomes the answer."""
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._door(scope, receive, sending)
+        except Exception as fault:
+            if begun:
+                raise
+            request_id = new_request_id()
+            log.error(  # noqa: TRY400 - its class only: the text may hold the request
+                "a request failed", extra={"fault": type(fault).__name__, "request_id": request_id}
+            )
+            problem = make_problem(ProblemType.UNAVAILABLE, _BROKEN)
+            refused = Refused(problem, retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS))
+            await send_refusal(scope, send, refused, request_id=request_id)
 
 
 class NotFound:

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot.contracts.problem import ProblemType, make_problem
 from bot.doors.answers import (
+    Contained,
     Refused,
     new_request_id,
     refuse_method,
@@ -179,4 +180,4 @@ def routes(deps: HealthDeps) -> list[Route]:
         "/metrics": health.metrics,
         "/openapi.json": health.openapi,
     }
-    return [Route(path, _Door(handler)) for path, handler in handlers.items()]
+    return [Route(path, Contained(_Door(handler))) for path, handler in handlers.items()]

@@ -17,6 +17,7 @@ from bot.contracts.fields import FieldError
 from bot.contracts.problem import ProblemType, make_problem
 from bot.doors.answers import (
     BodyTooLarge,
+    Contained,
     Refused,
     SenderGone,
     new_request_id,
@@ -176,7 +177,7 @@ class IntakeDoor:
 
 def routes(deps: IntakeDeps) -> list[Route]:
     """Mount the door with and without a slash at the end: a redirect would arrive as a GET."""
-    door = IntakeDoor(deps)
+    door = Contained(IntakeDoor(deps))
     return [Route("/events", door), Route("/events/", door)]
 
 

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from bot.contracts.fields import FieldError, wrong_event_key, wrong_kind
 from bot.contracts.problem import ProblemType, make_problem
 from bot.doors.answers import (
+    Contained,
     Refused,
     new_request_id,
     read_headers,
@@ -96,7 +97,7 @@ class RunsDoor:
 
 def routes(deps: RunsDeps) -> list[Route]:
     """Mount both addresses, each with and without a slash at the end."""
-    door = RunsDoor(deps)
+    door = Contained(RunsDoor(deps))
     return [Route(path, door) for path in ("/runs", "/runs/", "/runs/{run_id}", "/runs/{run_id}/")]
 
 
