@@ -17,7 +17,7 @@ from bot.examination.click import CLICK_SECONDS
 from bot.policy.effective import describe
 from bot.policy.kinds import PolicyError, load_policy
 from bot.records import show_chain, verify_record
-from bot.registry import find_effect_types
+from bot.registry import find_effect_types, find_gate_modes
 from bot.settings import Settings, SettingsError
 from bot.wiring import CannotStart, serve
 from store.errors import StetError
@@ -66,7 +66,7 @@ def _policy(arguments: argparse.Namespace) -> int:
         text = arguments.file.read_text(encoding="utf-8")
     except UnicodeDecodeError as fault:
         raise CannotStart(f"{arguments.file} is not UTF-8: save it as such") from fault
-    policy = load_policy(text, effect_types=find_effect_types())
+    policy = load_policy(text, effect_types=find_effect_types(), gates=find_gate_modes())
     print("\n\n".join(describe(kind) for kind in policy.kinds.values()))
     return 0
 

@@ -14,7 +14,7 @@ from bot.examination.finding import Finding
 from bot.examination.mail import examine_mail
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
-from bot.registry import find_effect_types
+from bot.registry import find_effect_types, find_gate_modes
 from bot.settings import SettingProblem, Settings
 from store.database import Database
 from store.errors import DatabaseAway, SchemaMismatch
@@ -98,7 +98,8 @@ async def _role(dsn: str, *, embedded: bool) -> Finding:
 
 def _policy(settings: Settings) -> Policy | Finding:
     try:
-        return load_policy(settings.policy_file.read_text(encoding="utf-8"), effect_types=find_effect_types())
+        text = settings.policy_file.read_text(encoding="utf-8")
+        return load_policy(text, effect_types=find_effect_types(), gates=find_gate_modes())
     except OSError as fault:
         return Finding("POLICY_FILE", f"cannot be read ({fault.strerror}): name the file with your kinds")
     except PolicyError as fault:

@@ -22,7 +22,7 @@ from bot.examination.mail import missing_mail
 from bot.logs import set_up_logs
 from bot.policy.kinds import Policy, load_policy
 from bot.policy.switch import ALL_SCOPE
-from bot.registry import RegistryError, find_effect_types
+from bot.registry import RegistryError, find_effect_types, find_gate_modes
 from bot.settings import Settings
 from store import migrate
 from store.errors import DatabaseAway
@@ -184,7 +184,7 @@ def _read_policy(settings: Settings) -> Policy:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} cannot be read ({fault.strerror})") from fault
     except UnicodeDecodeError as fault:
         raise CannotStart(f"POLICY_FILE: {settings.policy_file} is not UTF-8: save it as such") from fault
-    policy = load_policy(text, effect_types=find_effect_types())
+    policy = load_policy(text, effect_types=find_effect_types(), gates=find_gate_modes())
     missing = missing_mail(settings, policy)
     if missing is not None:
         raise CannotStart(f"SMTP_URL: {missing}")

@@ -98,7 +98,10 @@ def _quoted(language: str, key: str, text: str) -> list[list[Element]]:
 def _approval(language: str, approved: Approved) -> list[list[Element]]:
     if approved.by and approved.at is not None:
         return [phrase(language, "approved.by", who=people(approved.by), at=date(approved.at))]
-    return [] if approved.gate == "approve_first" else [phrase(language, f"approved.{approved.gate}")]
+    if (seen := approved.evidence) is not None:
+        return [phrase(language, "approved.earned", unedited=seen.unedited, decisions=seen.decisions)]
+    key = f"approved.{approved.gate}"
+    return [phrase(language, key)] if has(language, key) else []
 
 
 def _life_lines(language: str, life: Life) -> list[list[Element]]:

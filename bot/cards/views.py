@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from bot.policy.earned import Evidence
+
 
 @dataclass(frozen=True, slots=True)
 class Who:
@@ -194,12 +196,13 @@ Life = Queued | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """Decided in favour: by people, or by the gate (`by` empty, `gate` names which)."""
+    """Decided in favour: by people, or by the gate (`by` empty, `gate` names which, `evidence` by what)."""
 
     life: Life
     by: tuple[Who, ...] = ()
     at: datetime | None = None
-    gate: Literal["approve_first", "delayed", "by_exception"] = "approve_first"
+    gate: str = "approve_first"
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

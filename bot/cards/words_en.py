@@ -31,7 +31,9 @@ WORDS: Final[dict[str, str]] = {
     "redrafting.failed": "The model could not make another draft. This one still stands.",
     "approved.by": "Approved by {who}, {at}",
     "approved.delayed": "Goes out without approval unless somebody cancels in time.",
-    "approved.by_exception": "Went out without a person: every rule of its kind held.",
+    "approved.by_exception": "It needed no person: every rule of its kind held.",
+    "approved.earned": "It needed no person: every rule held, and of the last {decisions} decisions"
+    " {unedited} approved such a draft unedited.",
     "rejected.by": "By {who}, {at}. Nothing was sent.",
     "rejected.reason": "Reason: {text}",
     "expired.at": "Nobody decided by {at}. Nothing was sent.",

@@ -41,6 +41,7 @@ from bot.cards.views import (
     Who,
 )
 from bot.contracts.click import EffectValue, encode_effect_value
+from bot.policy import earned
 from bot.policy.switch import Closed, may_send
 from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard, EffectFacts
@@ -189,11 +190,10 @@ def _open_state(card: DraftCard, scene: Scene) -> State:
 
 
 def _approved(card: DraftCard, scene: Scene) -> Approved:
-    gate = cast(
-        "Literal['approve_first', 'delayed', 'by_exception']", card.snapshot.get("gate", "approve_first")
-    )
     by = _all(scene, card.approvers) if card.decision == "approve" else ()
-    return Approved(_life(card, scene), by, card.consumed_at if by else None, gate)
+    evidence = None if by else earned.Evidence.read(card.decision_reason)
+    gate = str(card.snapshot.get("gate", "approve_first"))
+    return Approved(_life(card, scene), by, card.consumed_at if by else None, gate, evidence)
 
 
 def _life(card: DraftCard, scene: Scene) -> Life:
@@ -226,10 +226,10 @@ def _waiting(card: DraftCard, scene: Scene, effect: EffectFacts) -> Life:
     )
     if isinstance(held, Closed):
         return Paused(held.by)
-    if card.status == "scheduled" and effect.not_before is not None:
-        return Scheduled(effect.not_before)
     if effect.attempts and effect.reason:
         return Queued(effect.attempts, effect.reason, effect.next_attempt_at)
+    if card.status == "scheduled" and effect.not_before is not None:
+        return Scheduled(effect.not_before)
     return Queued()
 
 

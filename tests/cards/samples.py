@@ -38,6 +38,7 @@ from bot.cards.views import (
     Voting,
     Who,
 )
+from bot.policy import earned
 
 OPENED = datetime(2026, 3, 2, 9, 15, tzinfo=UTC)
 DECIDED = OPENED + timedelta(minutes=12)
@@ -122,7 +123,9 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "scheduled": replace(PLAIN, state=Approved(Scheduled(DECIDED + timedelta(minutes=10)), gate="delayed")),
     "sending": approved(Sending(DECIDED)),
     "sent": approved(Sent(DECIDED, "msg-882")),
-    "sent_by_exception": replace(PLAIN, state=Approved(Sent(DECIDED, "msg-882"), gate="by_exception")),
+    "sent_by_exception": replace(
+        PLAIN, state=Approved(Sent(DECIDED, "msg-882"), gate="by_exception", evidence=earned.Evidence(50, 50))
+    ),
     "sent_says_a_person": approved(Sent(DECIDED, confirmed_by=BEN)),
     "unknown": approved(SendUnknown(DECIDED, "timeout")),
     "failed": approved(SendFailed(DECIDED, "http_422")),
