@@ -25,7 +25,7 @@ HOME = "T0HOME"
 
 def account(user: str, team: str = HOME, **flags: bool) -> Person:
     """A full member, unless flags say otherwise."""
-    facts = {
+    facts: dict[str, Any] = {
         "is_restricted": False,
         "is_ultra_restricted": False,
         "is_stranger": False,
