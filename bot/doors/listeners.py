@@ -162,9 +162,13 @@ class _Listeners:
             self._handlers.whispers.later(self._handlers.visit(caller))
         await ack()
 
-    async def on_error(self, error: Exception, body: dict[str, Any]) -> BoltResponse:
-        """Whatever Bolt itself could make nothing of."""
+    async def on_error(
+        self, error: Exception, body: dict[str, Any], context: AsyncBoltContext
+    ) -> BoltResponse:
+        """Whatever Bolt itself could make nothing of, be it the signature: then nobody is told anything."""
         log.warning("a request from Slack was not understood", extra={"fault": type(error).__name__})
+        if not context.get(SIGNED):
+            return BoltResponse(status=401, body="")
         tell_unreadable(self._handlers, body)
         return BoltResponse(status=200, body="")
 

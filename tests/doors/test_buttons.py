@@ -347,6 +347,17 @@ async def test_unreadable_bodies(world: World, body: bytes, status: int) -> None
     assert (await world.slack.actor._http.get(world.slack.actor.events_url)).status_code == 405
 
 
+# A signature that cannot even be checked is a bad one: refused, and nobody is told anything in our name.
+@pytest.mark.parametrize("stamp", ["soon", "17e8", "9" * 400, ""])
+async def test_a_timestamp_that_is_none(world: World, stamp: str) -> None:
+    request = (await world.card().click(U_MEMBER, forge=Forge(signature="v0=0"))).request
+    headers = {**request.headers, "x-slack-request-timestamp": stamp}
+    actor = world.slack.actor
+    answer = await actor._http.post(actor.events_url, content=request.body, headers=headers)
+    assert answer.status_code == 401
+    assert await world.heard(U_MEMBER) == []
+
+
 # Notes go to Slack's own addresses only; another is never called, and the person is told in the channel.
 async def test_strange_response_url(world: World) -> None:
     called: list[str] = []
