@@ -10,6 +10,7 @@ import pytest
 
 from bot.connectors.connector import Effect, Kit, ask, perform
 from bot.contracts.outcome import Absent, LookUpOutcome, NoAnswer, SendOutcome, Sent, Unknown
+from bot.environment import read_mail_server
 from store.database import Database
 from store.errors import NetworkInTransaction
 from tests.connectors.effects import make_effect, make_kit
@@ -90,7 +91,7 @@ async def test_log_names_class_only(caplog: pytest.LogCaptureFixture) -> None:
 
 # A kit does not show its secrets.
 def test_kit_does_not_show_secrets() -> None:
-    shown = repr(make_kit(smtp_url="smtp://user:MARK1@mail.example:25"))
+    shown = repr(make_kit(mail_server=read_mail_server("smtp://user:MARK1@mail.example:25")))
     assert "MARK1" not in shown
     assert "text!!!" not in shown
     assert Kit().reach.entries == ()
