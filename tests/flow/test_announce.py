@@ -13,6 +13,8 @@ import pytest
 from bot.connectors.connector import Effect
 from bot.contracts.event import Origin, read_event
 from bot.contracts.outcome import NotSent, Refused, Sent, Unknown
+from bot.demo.slack_server import SlackStandIn
+from bot.demo.slack_workspace import C_OPS
 from bot.flow import announce, recover, withdraw
 from bot.flow.announce import Announcing
 from bot.flow.arrive import make_arrival
@@ -23,6 +25,7 @@ from store.database import Database
 from store.states import OUTCOMES
 from tests import makers
 from tests.flow.outlets import Scripted, dispatch, effect_row
+from tests.flow.screens import NewShower, buttons, said
 from tests.flow.waiting import N8N, make_waiter, outcome, told
 
 ALICE = "slack:T1:U0ALICE"
@@ -389,3 +392,17 @@ async def test_neither_stale_nor_lost(db: Database, dsn: str) -> None:
     row = told(dsn)[0]
     assert row["state"] == "unknown"
     assert len(makers.rows(dsn, "SELECT FROM cards WHERE effect_id = %(id)s", id=row["effect_id"])) == 1
+
+
+# The card of an outcome that may not have arrived names the host, offers to send it again, tells no secret.
+async def test_card_of_an_unknown(db: Database, dsn: str, slack: SlackStandIn, shower: NewShower) -> None:
+    make_waiter(dsn, makers.make_run(dsn, state="superseded", version=3))
+    makers.make_run(dsn, version=17)
+    await tell(db)
+    makers.change(dsn, "UPDATE effect_outbox SET not_before = NULL, next_attempt_at = now()")
+    await dispatch(db, resumes(Unknown("timeout")), ops_channel=C_OPS)
+    await shower().run_once()
+    (message,) = slack.state.channel_messages(C_OPS)
+    assert "n8n.example" in said(message)
+    assert "secret" not in str(message.blocks) + message.text
+    assert "stet.unknown.resend" in buttons(message)
