@@ -15,14 +15,17 @@ import uvloop
 from bot import doctor
 from bot.examination.click import CLICK_SECONDS
 from bot.policy.effective import describe
-from bot.policy.kinds import PolicyError, load_policy
+from bot.policy.kinds import Policy, PolicyError, load_policy
 from bot.records import show_chain, verify_record
-from bot.registry import find_effect_types, find_gate_modes
+from bot.registry import find_effect_types, find_gate_modes, find_gates
+from bot.replay import replay_policy, report
 from bot.settings import Settings, SettingsError
 from bot.wiring import CannotStart, serve
 from store.errors import StetError
 from store.migrate import migrate
 from store.reached import database_of
+
+MOST_DAYS = 3650  # Ten years, as long as any duration of the policy.
 
 
 def _serve(_: argparse.Namespace) -> int:
@@ -67,8 +70,26 @@ def _policy(arguments: argparse.Namespace) -> int:
     except UnicodeDecodeError as fault:
         raise CannotStart(f"{arguments.file} is not UTF-8: save it as such") from fault
     policy = load_policy(text, effect_types=find_effect_types(), gates=find_gate_modes())
+    if arguments.what == "replay":
+        return _replay(policy, arguments.days)
     print("\n\n".join(describe(kind) for kind in policy.kinds.values()))
     return 0
+
+
+def _replay(policy: Policy, days: int) -> int:
+    settings = Settings.load(purpose="database")
+    gates = {name: module.judge for name, module in find_gates().items()}
+    with database_of(settings.database_url, settings.data_dir) as dsn:
+        outcomes = asyncio.run(replay_policy(dsn, policy, gates, days))
+    report(outcomes, days, print)
+    return 0
+
+
+def _days(text: str) -> int:
+    days = int(text) if text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_DAYS)) else 0
+    if not 1 <= days <= MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a whole number of days from 1 to {MOST_DAYS}")
+    return days
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,9 +112,13 @@ def _parser() -> argparse.ArgumentParser:
     what = audit.add_subparsers(required=True, dest="what", metavar="verify|show")
     what.add_parser("verify", help="check every chain of the record")
     what.add_parser("show", help="print the history of one key").add_argument("key", metavar="KEY")
-    policy = add("policy", _policy, "validate a policy file and print the effective policy of each kind")
-    check = policy.add_subparsers(required=True, dest="what", metavar="check")
-    check.add_parser("check", help="validate a file").add_argument("file", type=Path, metavar="FILE")
+    policy = add("policy", _policy, "validate a policy file, or try it on past decisions")
+    how = policy.add_subparsers(required=True, dest="what", metavar="check|replay")
+    check = how.add_parser("check", help="validate a file and print the effective policy of each kind")
+    check.add_argument("file", type=Path, metavar="FILE")
+    replay = how.add_parser("replay", help="say what a file would have done to what people decided")
+    replay.add_argument("file", type=Path, metavar="FILE")
+    replay.add_argument("--days", type=_days, default=30, metavar="N", help="how far back; 30 if left out")
     return parser
 
 

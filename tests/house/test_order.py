@@ -23,7 +23,7 @@ ROOMS = (
     ("bot.doors",),
     ("bot.examination",),
     ("bot.assembly",),
-    ("bot.wiring", "bot.doctor", "bot.records"),
+    ("bot.wiring", "bot.doctor", "bot.records", "bot.replay"),
     ("bot.__main__",),
 )
 # The ground of each room, from left to right: a ground file may import those to its left, every other file of
