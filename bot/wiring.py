@@ -70,11 +70,12 @@ async def _run(process: Process, settings: Settings, ready: Callable[[int], None
         hopeless = await parts.outside.identity.ask()
         if hopeless is not None:
             raise CannotStart(f"SLACK_BOT_TOKEN is refused by Slack ({hopeless}): copy the bot token again")
-        await _show_switch(process)
-        process.wire.start()
-        process.timer.start()
+        # What can stop the start comes before the first step: restarts in a loop would do and undo work.
         with _listening(settings) as listener:
             await _connect(process)
+            await _show_switch(process)
+            process.wire.start()
+            process.timer.start()
             ready(listener.getsockname()[1])
             await _serve_http(process, listener)
     finally:
@@ -112,8 +113,8 @@ async def _serve_http(process: Process, listener: socket.socket) -> None:
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
     )
-    log.info("serving", extra={"port": listener.getsockname()[1]})
     with _heeding_signals(server):
+        log.info("serving", extra={"port": listener.getsockname()[1]})
         await server._serve(sockets=[listener])  # noqa: SLF001 - serve() would take the signals for itself
     log.info("stopping")
 
@@ -203,3 +204,5 @@ def _secrets(settings: Settings) -> Iterator[str]:
             yield value.get_secret_value()
     for named in (*settings.intake_tokens, *settings.intake_signing_secrets):
         yield named.secret.decode("utf-8", "replace")
+    if settings.smtp_url is not None and settings.smtp_url.password is not None:
+        yield settings.smtp_url.password.get_secret_value()
