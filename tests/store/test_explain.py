@@ -24,7 +24,7 @@ PLANNED = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
 PARAMETER = re.compile(r"%\((\w+)\)s")
 BIG = {
     *("workflow_runs", "run_inputs", "draft_heads", "drafts", "revisions"),
-    *("effect_outbox", "effect_payloads", "cards", "alerts", "seen_events", "approvals"),
+    *("effect_outbox", "effect_payloads", "cards", "alerts", "seen_events", "approvals", "agreements"),
 }
 # A statement may read what it takes, a few pages of each index on the way, and as much again to spare.
 PAGES = 2_500
@@ -96,6 +96,12 @@ INSERT INTO alerts (alert_id, alert_key, name, next_attempt_at, sent_at)
 SELECT id, key, 'takeovers', now() - interval '1 hour', CASE WHEN %(final)s THEN now() END FROM places
 """
 
+AGREEMENTS: LiteralString = """
+INSERT INTO agreements (ground, decided_at, run_id, unedited)
+SELECT 'ground-' || n %% 5, now() - n * interval '1 second', gen_random_uuid(), true
+  FROM generate_series(1, %s) AS n
+"""
+
 
 @dataclass(frozen=True)
 class Filling:
@@ -139,6 +145,7 @@ def large(server: str, template: str) -> Iterator[psycopg.Connection[Any]]:
         conn.execute(insert, (Jsonb(SNAPSHOT),))
         for place, filling in enumerate(FILLINGS):
             fill(conn, place * FINISHED, filling)
+        conn.execute(AGREEMENTS, (FINISHED,))
         conn.execute("VACUUM ANALYZE")
         conn.execute("SET plan_cache_mode = force_generic_plan")
         yield conn
@@ -191,6 +198,7 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("claim_alerts", ALERT_CLAIM, ["alerts_to_send"]),
     ("list_expired", {"most": MOST}, ["drafts_expiring"]),
     ("expire_drafts", {"draft_keys": KEYS}, ANY_PARTIAL),
+    ("read_evidence", {"ground": "ground-3", "most": 50}, ["agreements_newest"]),
     ("find_open_draft", {"draft_key": KEYS[0]}, ["drafts_one_open_per_key"]),
     ("lock_heads", {"draft_keys": KEYS}, ["draft_heads_pkey"]),
     ("overtake", {"draft_keys": KEYS, "run_ids": []}, ["runs_open_by_draft_key", "drafts_one_open_per_key"]),
