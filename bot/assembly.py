@@ -42,6 +42,7 @@ from store.database import Database
 from store.wire import Wire
 
 POLL_SECONDS: Final = 5.0  # The net under a lost wake; idle, that is a handful of cheap questions.
+REST_SECONDS: Final = 0.05  # What people see may wait so long, that many clicks ask for it once.
 TURN_SECONDS: Final = 1.0  # A channel takes one post a second; a card whose turn has come is found then.
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
 FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
@@ -210,8 +211,14 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
         Step("redraft", parts.redrafter.run_once, POLL_SECONDS),
-        Step("places", partial(places.run_once, places.Placing(db, policy)), POLL_SECONDS, ("show",)),
-        Step("show", shower.run_once, TURN_SECONDS),
+        Step(
+            "places",
+            partial(places.run_once, places.Placing(db, policy)),
+            POLL_SECONDS,
+            ("show",),
+            REST_SECONDS,
+        ),
+        Step("show", shower.run_once, TURN_SECONDS, rest_seconds=REST_SECONDS),
         Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
@@ -219,7 +226,9 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
         Step("home", parts.doors.homes.run_once, POLL_SECONDS),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
-        Step("resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",)),
+        Step(
+            "resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",), REST_SECONDS
+        ),
         Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
         Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
     ]

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,12 +23,14 @@ class Step:
     """One background step. `run_once` gives the rows it handled; while it handles some it runs again.
 
     `every_seconds` is the net under wakes that were lost; `wakes` are the steps that its work is work for.
+    `rest_seconds` lie between two runs, however many wakes come meanwhile: a storm of clicks is one run.
     """
 
     name: str
     run_once: Callable[[], Awaitable[int]]
     every_seconds: float
     wakes: Sequence[str] = ()
+    rest_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class _Running:
     failing: bool = False
     ticked_at: float = field(default_factory=time.time)
     beat_at: float = field(default_factory=time.monotonic)
+    rested_at: float = 0.0
 
 
 class Timer:
@@ -58,7 +62,7 @@ class Timer:
         self._failed = failed
         self._woke = woke
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self._leaving = asyncio.Event()
         self._scheduler = AsyncIOScheduler(
             timezone=UTC,
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -90,7 +94,7 @@ class Timer:
         """Run these steps at once; a step that is running runs again when it is done."""
         for name in names:
             running = self._steps.get(name)
-            if running is None or self._stopping:
+            if running is None or self._leaving.is_set():
                 continue
             running.again = True
             if not running.busy:
@@ -101,16 +105,27 @@ class Timer:
 
     async def _work(self, running: _Running) -> None:
         try:
-            while running.again and not self._stopping:
+            while running.again and not self._leaving.is_set():
+                await self._rest(running.rested_at - time.monotonic())
+                if self._leaving.is_set():
+                    break
                 running.again = False
                 handled = await self._run_guarded(running)
                 running.beat_at = time.monotonic()
+                running.rested_at = running.beat_at + running.step.rest_seconds
                 if handled:
                     running.again = True
                     self.wake(*running.step.wakes)
                     self._woke(running.step.wakes)
         finally:
             running.busy = False
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait, unless we are told to stop."""
+        if seconds > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._leaving.wait()
 
     async def _run_guarded(self, running: _Running) -> int:
         """Run a step once; the one place that catches whatever escapes: counted, alerted once in a row."""
@@ -151,7 +166,7 @@ class Timer:
 
     async def stop(self) -> None:
         """Start nothing new and wait for what runs."""
-        self._stopping = True
+        self._leaving.set()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         while self._tasks:

@@ -146,6 +146,21 @@ async def test_a_step_with_work_runs_on_and_wakes_others() -> None:
         assert elsewhere == ["second"]
 
 
+# A step that rests runs once for all the wakes that come while it does.
+async def test_wakes_gather_while_a_step_rests() -> None:
+    work = Work()
+    step = Step("rests", work.run_once, HOUR, rest_seconds=HOUR)
+    timer = timer_of(step)
+    async with running(timer, work):
+        await work.begun()
+        work.end()
+        await settled()
+        for _ in range(5):
+            timer.wake("rests")
+            await settled()
+        assert work.runs == 1
+
+
 # A failing step is reported at its first failure in a row, counted at each, and goes on when woken.
 async def test_a_failing_step_is_reported_once_and_goes_on() -> None:
     work, reports = Work(), Reports()
