@@ -32,6 +32,7 @@ SELECT t.token_hash, t.approval_id, t.decision AS allows, t.surface, t.card_id, 
 -- Record people's answers, each to a draft of its own, and, at the quorum, everything that follows: the question is
 -- spent, draft and run move, the effect is put into the outbox with the very bytes of the stored revision. The heads are
 -- locked already, so what is tested here stays true until the commit; deadlines are tested against clock_timestamp().
+-- (The array of tokens finds each by its key, where a join would read them all.)
 -- zero rows: the question is over, has changed, is not this token's, or was already answered by this person
 WITH given AS (
     SELECT *
@@ -55,7 +56,7 @@ WITH given AS (
       JOIN run_inputs AS i ON i.run_id = d.run_id
       JOIN revisions AS rev ON rev.draft_id = d.draft_id AND rev.revision = d.revision AND rev.body IS NOT NULL
       LEFT JOIN cards AS c ON c.card_id = t.card_id
-     WHERE (t.holder IS NULL OR t.holder = g.subject)
+     WHERE t.token_hash = ANY(ARRAY(SELECT token_hash FROM given)) AND (t.holder IS NULL OR t.holder = g.subject)
        AND (t.card_id IS NULL OR (c.channel = g.channel AND (c.ts IS NULL OR c.ts = g.ts)))
        AND t.expires_at > clock_timestamp() AND d.expires_at > clock_timestamp()
        AND a.ended_at IS NULL AND d.status = 'pending'
