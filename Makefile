@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach each,python3 python3.13 python3.12 python3.11 py
 	$(each) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(each))))
 BIN := .venv/bin
 IN_VENV := UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV=$(CURDIR)/.venv
-PATHS := bot store tests $(wildcard bench)
+PATHS := bot store tests
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 LOCKS := requirements/tests.lock requirements/local.lock requirements/runtime.lock requirements/installer.lock
@@ -52,7 +52,7 @@ crash: .venv/.tests ## Die at every checkpoint and by chance, for long (STET_SEE
 	STET_CAMPAIGN=1 $(BIN)/python -m pytest tests/crash tests/race $(ARGS)
 
 bench: .venv/.tests ## Measure beside the limits of the specification
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 migrate: .venv/.local ## Bring the database of DATABASE_URL to the newest schema
 	$(BIN)/python -m bot migrate

@@ -23,6 +23,25 @@ from tests.bench.standins import outside
 
 PAGE = ROOT / "docs" / "speed.md"
 BIG = 1_000_000
+PAGE_TEXT = """# Speed
+
+What one process reaches, measured by `make bench` in one run beside the limit of the same machine: trust the
+shares, not the figures. Written by `make bench ARGS=--write`, never by hand.
+
+Stet {release}{beside}, {day}: {machine}, {processors} processors for the database, the load generator and Stet
+together, PostgreSQL with its default durability. On average {load} processes wanted a processor during the last
+five minutes of it; more than {processors} means that others took part of the machine from both sides.
+
+{table}
+Clicks are decided while approved effects wait, for sending has lines of its own; events are accepted while the
+model does not answer. The whole after an approval is: effect, run and draft ended, a line in the record, the card
+asked for. Bytes and processor time of an event are those of its whole way: posted with a draft, its card posted,
+approved there, sent, the card edited.
+
+To repeat it: `make bench`, with `DATABASE_URL` for a server of your own (it makes and drops databases there), else
+an embedded one is started. `make bench ARGS="clicks effects"` runs some of the paths, `ARGS="--seconds 5"` makes
+each round longer, `ARGS=--big` runs the rates beside 1,000,000 finished runs. Nothing else should run meanwhile.
+"""
 Path_ = Callable[[Bench], Awaitable[list[Line]]]
 PATHS: dict[str, Path_] = {
     "events": paths.events,
@@ -52,7 +71,9 @@ def main() -> int:
     unknown = set(words.paths) - PATHS.keys()
     if unknown:
         parser.error(f"no such path: {', '.join(sorted(unknown))}")
-    logging.getLogger("uvicorn").setLevel(logging.CRITICAL + 1)  # Calls that are cut off at the end are meant to be.
+    logging.getLogger("uvicorn").setLevel(
+        logging.CRITICAL + 1
+    )  # Calls that are cut off at the end are meant to be.
     lines = asyncio.run(_measure(words))
     print("\n" + as_text(lines))
     if words.write:
@@ -99,21 +120,18 @@ def _server() -> Iterator[str]:
 
 
 def _page(lines: list[Line], words: argparse.Namespace) -> str:
-    beside = f", beside {words.big:,} finished runs" if words.big else ""
-    return f"""# Speed
-
-What one process reaches, measured by `make bench` in one run beside the limit of the same machine: trust the shares,
-not the figures. Written by `make bench ARGS=--write`, never by hand.
-
-Stet {RELEASE}{beside}; {platform.python_implementation()} {platform.python_version()}, {platform.system()},
-{os.cpu_count()} processors shared by the database, the load generator and Stet; PostgreSQL with its default
-durability; {time.strftime("%Y-%m-%d", time.gmtime())}.
-
-{as_markdown(lines)}
-To repeat it: `make bench`, with `DATABASE_URL` for a server of your own (it makes and drops databases there), else an
-embedded one is started. `make bench ARGS="clicks effects"` runs some paths, `ARGS=--big` runs those of the first lines
-beside 1,000,000 finished runs, `ARGS="--seconds 5"` makes each round longer. Nothing else should run meanwhile.
-"""
+    beside = f" beside {words.big:,} finished runs" if words.big else ""
+    machine = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}"
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    return PAGE_TEXT.format(
+        release=RELEASE,
+        beside=beside,
+        machine=machine,
+        processors=os.cpu_count(),
+        load=f"{os.getloadavg()[1]:.1f}",
+        day=day,
+        table=as_markdown(lines),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A process with a dispatcher and nothing else, which empties an outbox through a connector that does nothing.
+"""A process with a dispatcher and nothing else: empties an outbox through a connector that does nothing.
 Not here: the rows (rows). Run as `python -m tests.bench.drain`; takes an order, gives a result.
 """
 

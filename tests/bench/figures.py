@@ -1,4 +1,4 @@
-"""One line of the table: what the same run measured as the limit, what Stet reached, and whether that is enough.
+"""One line of the table: the limit that the same run measured, what Stet reached, and if that is enough.
 Not here: measuring anything (paths) or which lines there are (__main__).
 """
 
@@ -33,7 +33,12 @@ def of_limit(path: str, limit: float, reached: float, *, percent: int) -> Line:
     """Rates a second, of which a share of the limit is asked."""
     share = reached / limit if limit else math.nan
     return Line(
-        path, rate(limit), rate(reached), f"{share:.0%}", f"≥ {percent} % of the limit", share * 100 >= percent
+        path,
+        rate(limit),
+        rate(reached),
+        f"{share:.0%}",
+        f"≥ {percent} % of the limit",
+        share * 100 >= percent,
     )
 
 

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from bot.policy.signatures import NamedSecret, SignedMessage, verify
-from tests.bench.requests import INTAKE_SECRET, SLACK_SECRET, TEAM
+from tests.bench.traffic import INTAKE_SECRET, SLACK_SECRET, TEAM
 from tests.bench.sockets import listening
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -1,5 +1,5 @@
-"""The load generator, a process of its own and the same for the limit and for Stet: raw keep-alive connections.
-Not here: what is asked (requests) or what the answers mean (paths). Run as `python -m tests.bench.load`.
+"""The load generator, a process of its own, the same for the limit and for Stet: raw kept connections.
+Not here: what is asked (traffic) or what the answers mean (paths). Run as `python -m tests.bench.load`.
 
 Reads one JSON object from standard input, writes one to standard output. Each connection asks, waits for the
 whole answer and asks again; the requests are dealt out in order, from the start again when they run out and
@@ -39,7 +39,7 @@ class Deck:
 
 
 def read_requests(packed: bytes) -> list[bytes]:
-    """Read what `requests.pack` wrote."""
+    """Read what `traffic.pack` wrote."""
     found, place = [], 0
     while place < len(packed):
         end = packed.index(b"\n", place)
@@ -108,7 +108,7 @@ class Run:
         self.deck = Deck(Path(order["file"]), once=order["once"])
         self.gap_seconds: float = order["gap_ms"] / 1000
         self._began = time.perf_counter()
-        self._ends = self._began + order["seconds"]
+        self._ends: float = self._began + order["seconds"]
         self._statuses: Counter[int] = Counter()
         self._waits: list[float] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.bench import rows
 from tests.bench.figures import Line, at_least, at_most, middle, of_limit, percentile
 from tests.bench.pgbench import bare_rate
-from tests.bench.requests import bearer_event, clicks, event, pack, signed_event
+from tests.bench.traffic import bearer_event, clicks, event, pack, signed_event
 from tests.bench.stage import Bench, Ground, run, served
 
 ROUNDS = 3
@@ -35,7 +35,8 @@ class Unfair(Exception):
 
 async def events(bench: Bench) -> list[Line]:
     """Events accepted, beside the empty endpoint."""
-    limits, ours = [], []
+    limits: list[float] = []
+    ours: list[float] = []
     with bench.ground() as ground:
         async with served("tests.bench.limits", "empty") as empty, bench.stet(ground.dsn) as stet:
             for number in range(ROUNDS):
@@ -49,7 +50,8 @@ async def events(bench: Bench) -> list[Line]:
 
 async def duplicates(bench: Bench) -> list[Line]:
     """Duplicates answered, beside the empty signed endpoint."""
-    limits, ours = [], []
+    limits: list[float] = []
+    ours: list[float] = []
     with bench.ground() as ground:
         async with served("tests.bench.limits", "signed") as empty, bench.stet(ground.dsn) as stet:
             made = (signed_event(event(n, run=f"{ground.base}-d")) for n in range(KEPT_EVENTS))
@@ -83,7 +85,8 @@ async def calm_clicks(bench: Bench) -> list[Line]:
 
 async def busy_clicks(bench: Bench) -> list[Line]:
     """Sixteen at once; what they approve waits, for sending is measured by itself."""
-    limits, ours = [], []
+    limits: list[float] = []
+    ours: list[float] = []
     for _ in range(ROUNDS):
         with bench.ground() as ground:
             file = _questions(bench, ground, BUSY_CLICKS)

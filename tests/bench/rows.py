@@ -10,21 +10,21 @@ from psycopg.types.json import Jsonb
 
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
-from tests.bench.requests import CHANNEL, REVIEWER, TEAM, TS
+from tests.bench.traffic import CHANNEL, REVIEWER, TEAM, TS
 
 # Ids grow with time as ours do (UUID version 7), from the past on so that fresh ones come after them.
 PLACES: LiteralString = """
 CREATE TEMP TABLE places ON COMMIT DROP AS
 SELECT n, id, 'n8n:' || %(kind)s || ':' || n AS key, n::text AS event_key,
        encode(sha256(convert_to(id::text, 'UTF8')), 'hex') AS draft_key,
-       rtrim(translate(encode(sha256(convert_to('token ' || id, 'UTF8')), 'base64'), '+/', '-_'), '=') AS token
+       rtrim(translate(encode(sha256(convert_to('t' || id, 'UTF8')), 'base64'), '+/', '-_'), '=') AS token
   FROM (SELECT n, (lpad(to_hex(1700000000000 + n), 12, '0') || '7' || lpad(to_hex(n %% 4096), 3, '0') || '8'
                || substr(md5(n::text), 1, 15))::uuid AS id
           FROM generate_series(%(base)s::bigint, %(base)s::bigint + %(many)s::bigint - 1) AS n) AS given
 """
 RUNS: LiteralString = """
-INSERT INTO workflow_runs (run_id, idempotency_key, source, kind, event_key, entity, draft_key, source_version,
-                           payload_hash, state, version, draft_id, finished_at)
+INSERT INTO workflow_runs (run_id, idempotency_key, source, kind, event_key, entity, draft_key,
+                           source_version, payload_hash, state, version, draft_id, finished_at)
 SELECT id, key, 'n8n', %(kind)s, event_key, 'customer:' || event_key, draft_key, 17, draft_key, %(run)s, 4,
        CASE WHEN %(draft)s::text IS NOT NULL THEN id END, CASE WHEN %(run)s = 'completed' THEN now() END
   FROM places
@@ -57,13 +57,14 @@ SELECT id, draft_key, %(kind)s, 'customer:' || event_key, id, %(draft)s, 1,
 """
 REVISIONS: LiteralString = """
 INSERT INTO revisions (draft_id, revision, run_id, body, body_hash, author)
-SELECT id, 1, id, jsonb_build_object('subject', 'About your parcel', 'body', repeat('It ships on Monday. ', 10)),
+SELECT id, 1, id,
+       jsonb_build_object('subject', 'About your parcel', 'body', repeat('It ships on Monday. ', 10)),
        draft_key, 'model'
   FROM places
 """
 APPROVALS: LiteralString = """
-INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum, ended_at, end_reason, consumed_at, decision,
-                       approver_subject)
+INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum, ended_at, end_reason, consumed_at,
+                       decision, approver_subject)
 SELECT id, id, 1, id, 1, over.at, CASE WHEN over.at IS NOT NULL THEN 'decided' END, over.at,
        CASE WHEN over.at IS NOT NULL THEN 'approve' END, CASE WHEN over.at IS NOT NULL THEN %(voter)s END
   FROM places, (SELECT CASE WHEN %(draft)s <> 'pending' THEN now() END AS at) AS over
@@ -73,7 +74,8 @@ INSERT INTO votes (approval_id, subject, decision, counted_as, shown_hash)
 SELECT id, %(voter)s, 'approve', %(voter)s, repeat('0', 64) FROM places WHERE %(draft)s <> 'pending'
 """
 TOKENS: LiteralString = """
-INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, shown_hash, expires_at)
+INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, shown_hash,
+                             expires_at)
 SELECT encode(sha256(convert_to(token, 'UTF8')), 'hex'), id, 1, 'approve', 'message', id, repeat('0', 64),
        now() + interval '1 day'
   FROM places WHERE %(draft)s = 'pending'

@@ -1,4 +1,4 @@
-"""`python -m bot serve` for the bench: the same wiring, with Slack's pace off or a profile on if that is asked for.
+"""`python -m bot serve` for the bench: the same wiring, without Slack's pace or with a profile if asked for.
 Not here: any behaviour. Run as `python -m tests.bench.serve`; the settings come from the environment.
 """
 

@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 from bot.policy.kinds import Kind, load_policy
 from store.ids import new_id
 from store.migrate import migrate
-from tests.bench.requests import CHANNEL, INTAKE_SECRET, REVIEWER, SLACK_SECRET, TOKEN
+from tests.bench.traffic import CHANNEL, INTAKE_SECRET, REVIEWER, SLACK_SECRET, TOKEN
 from tests.bench.standins import Outside
 
 ROOT = Path(__file__).parents[2]
@@ -206,5 +206,7 @@ def _whsec(secret: bytes) -> str:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "BENCH_PROFILE") if name in os.environ}
+    kept = {
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "BENCH_PROFILE") if name in os.environ
+    }
     return kept | {"PYTHONPATH": str(ROOT)}

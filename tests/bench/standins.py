@@ -1,4 +1,4 @@
-"""Slack, the model and the outside world, answering trivially: they cost the measured process nothing to wait for.
+"""Slack, the model and the outside world, answering trivially: nothing is waited for that is not measured.
 Not here: their behaviour (bot/demo has stand-ins that behave). They run in the bench's own process.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from tests.bench.requests import TEAM
+from tests.bench.traffic import TEAM
 from tests.bench.sockets import listening
 
 FLAGS = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger")

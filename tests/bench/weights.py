@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.bench import rows
 from tests.bench.figures import Line, at_most, told
-from tests.bench.requests import bearer_event, click, event, pack
+from tests.bench.traffic import bearer_event, click, event, pack
 from tests.bench.stage import CHANNELS, Bench, Server
 
 WARM_EVENTS: Final = 40
@@ -83,9 +83,7 @@ async def _walk(bench: Bench, stet: Server, name: str, many: int) -> None:
     await bench.load(stet, file, once=True, seconds=PATIENCE_SECONDS)
     async with asyncio.timeout(PATIENCE_SECONDS):
         await out.until(lambda: len(out.posted) >= many)
-        presses = [
-            click(value.partition(".")[0], channel, ts) for channel, ts, value in out.posted if value
-        ]
+        presses = [click(value.partition(".")[0], channel, ts) for channel, ts, value in out.posted if value]
         await bench.load(stet, pack(bench.folder / "pressed", presses), once=True, seconds=PATIENCE_SECONDS)
         await out.until(lambda: out.sent >= many)
     await asyncio.sleep(1)  # The last cards say "sent".

@@ -1,4 +1,4 @@
-"""The requests that are sent, made beforehand: events with a bearer or signed, and clicks as Slack sends them.
+"""The requests that are sent, made beforehand: events with a bearer or signed, clicks as Slack sends them.
 Not here: sending them (load).
 """
 
