@@ -58,9 +58,14 @@ class Held:
         return {"run_id": self.run_id, "owner": self.owner, "version": self.version}
 
 
-async def claim_runs(conn: Connection, *, owner: str, most: int, lease_seconds: float) -> list[ClaimedRun]:
-    """Claim up to `most` due runs; the lease ends by the database's clock."""
-    params = {"owner": owner, "most": most, "lease_seconds": lease_seconds}
+async def claim_runs(
+    conn: Connection, *, owner: str, most: int, lease_seconds: float, may_ask: bool = True
+) -> list[ClaimedRun]:
+    """Claim up to `most` due runs, without `may_ask` only those that need no model call.
+
+    The lease ends by the database's clock.
+    """
+    params = {"owner": owner, "most": most, "lease_seconds": lease_seconds, "may_ask": may_ask}
     return await _CLAIM.rows(conn, params, ClaimedRun)
 
 

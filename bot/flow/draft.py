@@ -5,6 +5,7 @@ Not here: how the model is asked (bot/drafting) or the transaction that opens a 
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +39,9 @@ from store.runs import ClaimedRun, Held
 
 log = logging.getLogger(__name__)
 
+MOST_QUIET_SECONDS = 60.0  # One answer may be about one request alone: then the others are tried again.
+QUIET_LOOK_SECONDS = 5.0  # Meanwhile those without a draft are passed over one by one: not at every wake.
+
 
 class Kinds(Protocol):
     """Today's policy (bot/wiring)."""
@@ -58,6 +62,7 @@ class Drafting:
     model: ModelClient
     gates: Mapping[str, Judge]
     finished: Callable[[], None] = field(default=lambda: None)
+    clock: Callable[[], float] = time.monotonic
 
 
 class Drafter:
@@ -65,16 +70,28 @@ class Drafter:
 
     def __init__(self, deps: Drafting) -> None:
         self._deps = deps
-        self._working: dict[asyncio.Task[None], Held] = {}
+        self._working: dict[asyncio.Task[float], Held] = {}
+        self._quiet_until = self._look_again_at = float("-inf")
 
     async def run_once(self) -> int:
-        """Claim as many due runs as there are free places and begin to draft them; give their number."""
-        free = MAX_MODEL_WORKERS - len(self._working)
-        if free <= 0:
+        """Claim as many due runs as there are free places and begin to draft them; give their number.
+
+        While the model asked to be left alone only those that need no call: the others would be refused one
+        after the other, each with its line in the record.
+        """
+        free, now = MAX_MODEL_WORKERS - len(self._working), self._deps.clock()
+        may_ask = now >= self._quiet_until
+        if free <= 0 or (not may_ask and now < self._look_again_at):
             return 0
+        if not may_ask:
+            self._look_again_at = now + QUIET_LOOK_SECONDS
         async with self._deps.db.connection() as conn:
             claimed = await runs.claim_runs(
-                conn, owner=self._deps.owner, most=free, lease_seconds=LEASE_SECONDS
+                conn,
+                owner=self._deps.owner,
+                most=free,
+                lease_seconds=LEASE_SECONDS,
+                may_ask=may_ask,
             )
         for run in claimed:
             held = Held(run.run_id, self._deps.owner, run.version)
@@ -83,11 +100,15 @@ class Drafter:
             task.add_done_callback(self._done)
         return len(claimed)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Task[float]) -> None:
         del self._working[task]
-        if not task.cancelled() and (fault := task.exception()) is not None:
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
             # Its lease runs out, and the takeovers are counted; the class is all that a log may be told.
             log.error("drafting broke off", extra={"fault": type(fault).__name__})
+        elif not task.cancelled():
+            quiet = min(task.result(), MOST_QUIET_SECONDS)
+            self._quiet_until = max(self._quiet_until, self._deps.clock() + quiet)
         self._deps.finished()
 
     async def drain(self) -> None:
@@ -106,16 +127,19 @@ class Drafter:
             await _give_back(self._deps, held)
 
 
-async def _draft(deps: Drafting, run: ClaimedRun, held: Held) -> None:
+async def _draft(deps: Drafting, run: ClaimedRun, held: Held) -> float:
+    """Work one run off; give the seconds for which the model asked to be left alone."""
     reach("draft.after_claim")
     try:
         await _draft_or_fault(deps, run, held)
     except DraftFault as fault:
         await _record_fault(deps, run, held, fault)
+        return (fault.retry_after_seconds or 0.0) if fault.row.resume is Resume.RETRY_AFTER else 0.0
     except LostRace:
         log.info("drafting stopped: the lease was lost", extra={"run_id": str(run.run_id)})
     except DatabaseAway:
         log.warning("drafting stopped: the database is away", extra={"run_id": str(run.run_id)})
+    return 0.0
 
 
 async def _draft_or_fault(deps: Drafting, run: ClaimedRun, held: Held) -> None:

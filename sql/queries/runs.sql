@@ -1,10 +1,11 @@
 -- name: claim_runs
 -- Claim due runs for drafting: new ones, due retries, and those whose owner's lease ran out. A draft_key with an
--- effect on the wire or unknown waits: what became of it decides what the next draft may say. While the switch of scope
--- llm is closed only those are claimed that have their draft: from upstream, or from an earlier claim.
+-- effect on the wire or unknown waits: what became of it decides what the next draft may say. While the model may not be
+-- asked (its switch is closed, or it asked for quiet) only those are claimed that have their draft: from upstream, or
+-- from an earlier claim.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH llm AS MATERIALIZED (
-    SELECT NOT EXISTS (SELECT FROM kill_switch WHERE scope = 'llm' AND NOT open) AS is_open
+    SELECT %(may_ask)s::boolean AND NOT EXISTS (SELECT FROM kill_switch WHERE scope = 'llm' AND NOT open) AS is_open
 ), due AS (
     SELECT run_id, state
       FROM workflow_runs

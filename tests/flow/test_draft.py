@@ -13,6 +13,7 @@ import pytest
 
 from bot.demo.model_script import HANG, Script, Step, fail, say
 from bot.flow.draft import Drafter
+from bot.policy.limits import MAX_MODEL_WORKERS
 from store import audit
 from store.database import Database
 from tests.makers import change, make_draft, make_effect, make_run, rows
@@ -159,6 +160,27 @@ async def test_recipient_of_todays_policy(
     )
     assert not script.journal
     assert [alert["name"] for alert in rows(dsn, "SELECT name FROM alerts")] == ["drafting_failed"]
+
+
+# A model that is throttled is left alone by the whole process: who waits is not refused one after the other.
+async def test_throttled_model_is_left_alone(
+    dsn: str, db: Database, drafter_on: Make, script: Script
+) -> None:
+    for number in range(MAX_MODEL_WORKERS + 3):
+        make_run(dsn, entity=str(number))
+    script.always(replace(fail(429), headers={"Retry-After": "30"}))
+    drafter = drafter_on(db)
+    assert await work(drafter) == MAX_MODEL_WORKERS
+    upstream = make_run(dsn, entity="upstream", **UPSTREAM)
+    assert await work(drafter) == 1
+    assert run_of(dsn, upstream)["state"] == "awaiting_human"
+    assert len(script.journal) == MAX_MODEL_WORKERS
+    assert rows(
+        dsn, "SELECT state, count(*) AS n FROM workflow_runs WHERE failure IS NULL GROUP BY 1 ORDER BY 1"
+    ) == [
+        {"state": "awaiting_human", "n": 1},
+        {"state": "received", "n": 3},
+    ]
 
 
 # With the scope llm closed the model is not asked; what has its draft already goes on, the rest later.

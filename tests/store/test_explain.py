@@ -185,7 +185,8 @@ NEXT: Params = ASKED | {"channel": "C0REVIEW", "after": None, "most": MOST}
 
 # Each recurring statement, what it is asked, and the indexes that it must go by.
 RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
-    ("claim_runs", CLAIM, ["runs_due", "effects_open_by_draft_key"]),
+    ("claim_runs", CLAIM | {"may_ask": True}, ["runs_due", "effects_open_by_draft_key"]),
+    ("claim_runs", CLAIM | {"may_ask": False}, ["runs_due", "effects_open_by_draft_key"]),
     ("claim_effects", EFFECT_CLAIM, ["effects_due", "effects_open_by_draft_key"]),
     ("find_expired_leases", {"most": MOST}, ["effects_leased"]),
     ("find_stale_effects", {"most": MOST}, ["effects_going_stale"]),
