@@ -2,6 +2,8 @@
 Not here: where the facts about people come from (bot/slack/people) or the vote itself (bot/flow/decide).
 """
 
+import unicodedata
+
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
 from bot.policy.kinds import Kind
@@ -49,9 +51,14 @@ def _why_not_now(question: Question, click: Click) -> NotDecided | None:
 
 
 def is_unconfirmed(question: Question, click: Click) -> bool:
-    """Say whether an approval lacks the entity that its kind wants typed, exactly as written."""
+    """Say whether an approval lacks the entity that its kind wants typed, exactly as far as keyboards can."""
     asked = click.decision is Decision.APPROVE and question.snapshot.get("confirm") == "typed"
-    return asked and click.typed != question.entity
+    return asked and _typeable(click.typed or "") != _typeable(question.entity)
+
+
+def _typeable(text: str) -> str:
+    # A field of one line takes no line break, nor space at its ends; keyboards compose letters either way.
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def from_its_surface(question: Question, click: Click) -> bool:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.policy.answering import may_answer, qualified_for
+from bot.contracts.answer import Click
+from bot.contracts.click import Decision, Surface
+from bot.policy.answering import is_unconfirmed, may_answer, qualified_for
 from bot.policy.people import Allowed, NotAllowed, Person
 from store.decisions import Question
 from tests.policy.samples import make_kind
@@ -83,3 +85,30 @@ def test_lists_to_ask() -> None:
 )
 def test_separate_duties(asked: dict[str, Any], separate: bool, allowed: bool) -> None:
     assert isinstance(judge({"separate_duties": separate}, {}, **asked), Allowed) is allowed
+
+
+# The entity is typed as keyboards can: one line takes no line break, letters are composed either way.
+@pytest.mark.parametrize(
+    ("entity", "typed", "unconfirmed"),
+    [
+        ("customer:42", "customer:42", False),
+        (" customer:42\n", "customer:42", False),
+        ("Zoë  &\tsons", "Zoe\u0308 & sons", False),
+        ("customer:42", "Customer:42", True),
+        ("customer:42", "customer:4", True),
+        ("customer:42", "", True),
+        ("customer:42", None, True),
+    ],
+)
+def test_typed(entity: str, typed: str | None, unconfirmed: bool) -> None:
+    question = ask(entity=entity, snapshot={"confirm": "typed"})
+    click = Click(
+        token="t",
+        revision=1,
+        decision=Decision.APPROVE,
+        team_id="T1",
+        user_id="U1",
+        surface=Surface.VIEW,
+        typed=typed,
+    )
+    assert is_unconfirmed(question, click) is unconfirmed
