@@ -23,6 +23,8 @@ SEND = "/webhook/send-mail"
 ALL_OVER = (
     """SELECT count(*) = %(n)s FROM workflow_runs WHERE state IN ('completed', 'rejected', 'superseded')"""
 )
+ABSENT = """SELECT c.ts FROM cards AS c JOIN effect_look_ups AS l USING (effect_id)
+             WHERE l.last_answer = 'absent'"""
 # A kill switch that chance closes would end every send, and expiry is for those who wait.
 POINTS = [name for name in TRIALS if not name.startswith(("switch.", "expire."))]
 
@@ -35,7 +37,6 @@ class Storm:
         self.watch = watch
         self.chance = chance
         self.alive: list[Bot] = []
-        self.resent = 0
 
     async def keep_alive(self) -> None:
         """Bury the dead and start others, some of which have a point to die at."""
@@ -76,9 +77,10 @@ class Storm:
                     assert not isinstance(end, BaseException) or isinstance(end, CannotDo), end
 
     async def settle(self) -> None:
-        """Let an admin send again what a look-up did not find."""
+        """Let an admin, who reads the card first, send again what the look-up did not find."""
+        absent = {row["ts"] for row in await self.watch.rows(ABSENT)}
         for card in list(self.stage.ops()):
-            if "stet.unknown.resend" in str(card.blocks):
+            if card.ts in absent and "stet.unknown.resend" in str(card.blocks):
                 person = self.stage.actor(await self.some())
                 with suppress(CannotDo):
                     await person.click(U_ADMIN, C_OPS, card.ts, "stet.unknown.resend")
