@@ -25,22 +25,23 @@ PAGE = ROOT / "docs" / "speed.md"
 BIG = 1_000_000
 PAGE_TEXT = """# Speed
 
-What one process reaches, measured by `make bench` in one run beside the limit of the same machine: trust the
-shares, not the figures. Written by `make bench ARGS=--write`, never by hand.
+What one process reaches, measured by `make bench` in one run beside the limit of the same machine: trust
+the shares, not the figures. Written by `make bench ARGS=--write`, never by hand.
 
-Stet {release}{beside}, {day}: {machine}, {processors} processors for the database, the load generator and Stet
-together, PostgreSQL with its default durability. On average {load} processes wanted a processor during the last
-five minutes of it; more than {processors} means that others took part of the machine from both sides.
+Stet {release}{beside}, {day}: {machine}, {processors} processors for the database, the load generator and
+Stet together, PostgreSQL with its default durability. On average {load} processes wanted a processor while it
+was measured; more than {processors} means that others took part of the machine.
 
 {table}
-Clicks are decided while approved effects wait, for sending has lines of its own; events are accepted while the
-model does not answer. The whole after an approval is: effect, run and draft ended, a line in the record, the card
-asked for. Bytes and processor time of an event are those of its whole way: posted with a draft, its card posted,
-approved there, sent, the card edited.
+Clicks are decided while approved effects wait, for sending has lines of its own; events are accepted while
+the model does not answer. The whole after an approval is: effect, run and draft ended, a line in the record,
+the card asked for. Bytes and processor time of an event are those of its whole way: posted with a draft, its
+card posted, approved there, sent, the card edited.
 
-To repeat it: `make bench`, with `DATABASE_URL` for a server of your own (it makes and drops databases there), else
-an embedded one is started. `make bench ARGS="clicks effects"` runs some of the paths, `ARGS="--seconds 5"` makes
-each round longer, `ARGS=--big` runs the rates beside 1,000,000 finished runs. Nothing else should run meanwhile.
+To repeat it: `make bench`, with `DATABASE_URL` for a server of your own (it makes and drops databases
+there), else an embedded one is started. `make bench ARGS="clicks effects"` runs some of the paths,
+`ARGS="--seconds 5"` makes each round longer, `ARGS=--big` runs the rates beside 1,000,000 finished runs.
+Nothing else should run meanwhile.
 """
 Path_ = Callable[[Bench], Awaitable[list[Line]]]
 PATHS: dict[str, Path_] = {
@@ -62,7 +63,7 @@ def main() -> int:
     """Measure, print, and write the page if that is asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("paths", nargs="*", metavar="PATH", help=f"some of: {', '.join(PATHS)}; default all")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one round under load")
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of one round under load")
     parser.add_argument(
         "--big", type=int, nargs="?", const=BIG, default=0, metavar="N", help="beside N finished runs"
     )

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from bot.policy.signatures import NamedSecret, SignedMessage, verify
-from tests.bench.traffic import INTAKE_SECRET, SLACK_SECRET, TEAM
 from tests.bench.sockets import listening
+from tests.bench.traffic import INTAKE_SECRET, SLACK_SECRET, TEAM
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -8,8 +8,8 @@ from typing import Any
 from tests.bench import rows
 from tests.bench.figures import Line, at_least, at_most, middle, of_limit, percentile
 from tests.bench.pgbench import bare_rate
-from tests.bench.traffic import bearer_event, clicks, event, pack, signed_event
 from tests.bench.stage import Bench, Ground, run, served
+from tests.bench.traffic import bearer_event, clicks, event, pack, signed_event
 
 ROUNDS = 3
 EVENT_CONNECTIONS = 64  # n8n opens one an execution; a burst is what the rate is about.
@@ -18,7 +18,7 @@ EVENTS_A_SECOND = 12_000  # More than any machine takes, so that they do not run
 KEPT_EVENTS = 2_000
 CALM_CLICKS = 120
 GAP_MS = 25  # Between two clicks of an idle bot: what the last one set off is over.
-BUSY_CLICKS = 2_000
+BUSY_CLICKS = 1_500
 BARE_EFFECTS = 20_000
 APPROVALS = 6_000
 ALL_OF_THEM = {"once": True, "seconds": 60}

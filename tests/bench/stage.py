@@ -21,8 +21,8 @@ from psycopg.conninfo import make_conninfo
 from bot.policy.kinds import Kind, load_policy
 from store.ids import new_id
 from store.migrate import migrate
-from tests.bench.traffic import CHANNEL, INTAKE_SECRET, REVIEWER, SLACK_SECRET, TOKEN
 from tests.bench.standins import Outside
+from tests.bench.traffic import CHANNEL, INTAKE_SECRET, REVIEWER, SLACK_SECRET, TOKEN
 
 ROOT = Path(__file__).parents[2]
 APART = 10_000_000  # Between the rows of two paths on one database.

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from tests.bench.traffic import TEAM
 from tests.bench.sockets import listening
+from tests.bench.traffic import TEAM
 
 FLAGS = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger")
 

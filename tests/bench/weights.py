@@ -7,8 +7,8 @@ from typing import Final
 
 from tests.bench import rows
 from tests.bench.figures import Line, at_most, told
-from tests.bench.traffic import bearer_event, click, event, pack
 from tests.bench.stage import CHANNELS, Bench, Server
+from tests.bench.traffic import bearer_event, click, event, pack
 
 WARM_EVENTS: Final = 40
 COST_EVENTS: Final = 200
