@@ -78,6 +78,7 @@ async def test_clicks_at_both(stage: Stage, watch: Watch) -> None:
 
 # F018: approve here and reject there at the same instant: exactly one counts, and nothing rejected is sent.
 async def test_approve_against_reject(stage: Stage, watch: Watch) -> None:
+    stage.change_policy({"quorum = 1\n": f"quorum = 1\nmax_open_cards = {ROUNDS}\n"})
     bots = [await stage.started(), await stage.started()]
     for number in range(ROUNDS):
         await stage.post(bots[number % 2], event(number, draft=True))
