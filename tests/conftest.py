@@ -16,6 +16,7 @@ from store import embedded
 from store.database import Database
 from store.ids import new_id
 from store.migrate import migrate
+from tests.makers import forget_owner, owner_of
 
 TEMPLATE = f"stet_template_{os.getpid()}"  # Several runs may share one server.
 
@@ -70,6 +71,7 @@ def shared_dsn(server: str, template: str) -> Iterator[str]:
     """The database that most tests share, one after the other."""
     name = _clone(server, template)
     yield _named(server, name)
+    forget_owner(_named(server, name))
     _drop(server, name)
 
 
@@ -85,16 +87,26 @@ def own_dsn(server: str, template: str) -> Iterator[str]:
     """A database of this test alone: for several processes, kills and migrations."""
     name = _clone(server, template)
     yield _named(server, name)
+    forget_owner(_named(server, name))
     _drop(server, name)
 
 
+@pytest.fixture(scope="session")
+async def pools() -> AsyncIterator[list[Database]]:
+    """The pools on the shared database, one after the other: a test may close the one it was lent."""
+    opened: list[Database] = []
+    yield opened
+    for database in opened:
+        await database.close()
+
+
 @pytest.fixture
-async def db(dsn: str) -> AsyncIterator[Database]:
-    """A pool on the shared database, in the restricted role."""
-    database = Database(dsn)
-    await database.open()
-    yield database
-    await database.close()
+async def db(dsn: str, pools: list[Database]) -> Database:
+    """A pool on the shared database, in the restricted role, kept from test to test: planning costs most."""
+    if not pools or pools[-1]._pool.closed:
+        pools.append(Database(dsn))
+        await pools[-1].open()
+    return pools[-1]
 
 
 @pytest.fixture
@@ -106,24 +118,38 @@ async def own_db(own_dsn: str) -> AsyncIterator[Database]:
     await database.close()
 
 
+_EMPTY: LiteralString = """
+DO $$
+DECLARE
+    one record;
+    is_filled boolean;
+BEGIN
+    FOR one IN
+        SELECT c.oid::regclass AS name,
+               EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND tgenabled = 'A') AS is_guarded
+          FROM pg_class AS c
+         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+           AND c.relname NOT IN ('schema_migrations', 'state_moves', 'kill_switch')
+    LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', one.name) INTO is_filled;
+        CONTINUE WHEN NOT is_filled;
+        IF one.is_guarded THEN
+            EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', one.name);
+        END IF;
+        EXECUTE format('DELETE FROM %s', one.name);
+        IF one.is_guarded THEN
+            EXECUTE (SELECT string_agg(
+                           format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', one.name, tgname), ';')
+                       FROM pg_trigger WHERE tgrelid = one.name::oid AND NOT tgisinternal);
+        END IF;
+    END LOOP;
+    DELETE FROM kill_switch;
+    INSERT INTO kill_switch (scope, open, changed_by, reason)
+    VALUES ('all', true, 'migration', 'first installation');
+END $$"""
+
+
 def empty(dsn: str) -> None:
     """Delete every row but the migrations' own, as the owner, stepping past the record's triggers."""
-    with psycopg.connect(dsn) as conn:
-        kept = {"schema_migrations", "state_moves", "kill_switch"}
-        rows = conn.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        tables = [name for (name,) in rows if name not in kept]
-        always_on = "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE tgenabled = 'A'"
-        guards = conn.execute(always_on).fetchall()
-        _switch_triggers(conn, guards, "DISABLE TRIGGER {}")
-        for name in tables:
-            conn.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
-        _switch_triggers(conn, guards, "ENABLE ALWAYS TRIGGER {}")
-        conn.execute("DELETE FROM kill_switch WHERE scope <> 'all'")
-        conn.execute("UPDATE kill_switch SET open = true")
-
-
-def _switch_triggers(conn: psycopg.Connection, guards: list[tuple[str, str]], how: LiteralString) -> None:
-    for table, trigger in guards:
-        conn.execute(
-            sql.SQL("ALTER TABLE {} " + how).format(sql.Identifier(table), sql.Identifier(trigger))
-        )
+    with owner_of(dsn) as conn:
+        conn.execute(_EMPTY)

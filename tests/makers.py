@@ -5,6 +5,8 @@ Not here: fixtures (tests/conftest) or stand-ins for the outside (bot/demo).
 
 import asyncio
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -40,6 +42,34 @@ SNAPSHOT: dict[str, Any] = {
 }
 
 
+_owners: dict[str, psycopg.Connection[Any]] = {}
+
+
+@contextmanager
+def owner_of(dsn: str) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction as the owner, on a connection that is kept: making one costs more than most tests."""
+    conn = _owners.get(dsn)
+    if conn is None or not _lives(conn):
+        conn = _owners[dsn] = psycopg.connect(dsn, autocommit=True)
+    with conn.transaction():
+        yield conn
+
+
+def _lives(conn: psycopg.Connection[Any]) -> bool:
+    try:
+        conn.execute("SELECT 1")
+    except psycopg.Error:
+        conn.close()
+        return False
+    return True
+
+
+def forget_owner(dsn: str) -> None:
+    """Close the kept connection of a database that goes away."""
+    if dsn in _owners:
+        _owners.pop(dsn).close()
+
+
 def insert(conn: psycopg.Connection[Any], table: str, values: dict[str, Any]) -> None:
     """Insert one row as given."""
     names = sql.SQL(", ").join(sql.Identifier(name) for name in values)
@@ -54,13 +84,13 @@ def insert(conn: psycopg.Connection[Any], table: str, values: dict[str, Any]) ->
 
 def rows(dsn: str, statement: LiteralString, **params: Any) -> list[dict[str, Any]]:
     """Read rows as the owner."""
-    with psycopg.connect(dsn, row_factory=dict_row) as conn:
-        return conn.execute(statement, params).fetchall()
+    with owner_of(dsn) as conn:
+        return conn.cursor(row_factory=dict_row).execute(statement, params).fetchall()
 
 
 def change(dsn: str, statement: LiteralString, **params: Any) -> int:
     """Change rows as the owner: age a lease, empty a table."""
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         return conn.execute(statement, params).rowcount
 
 
@@ -91,7 +121,7 @@ def make_run(
     inputs = {
         "payload": {"to": "amy@example.test", "subject": "Late parcel", "text": "Where is it?"}
     } | more.pop("inputs", {})
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         now = conn.execute("SELECT now() - %s * interval '1 second'", (age,)).fetchone()[0]  # type: ignore[index]
         values: dict[str, Any] = {
             "run_id": run_id,
@@ -150,7 +180,7 @@ def make_draft(
     text = body or {"subject": "About your parcel", "body": "It ships Monday."}
     draft_id, approval_id, card_id = new_id(), new_id(), new_id()
     snapshot_hash = body_hash(frozen)
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         conn.execute(
             "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, %s, %s)"
             " ON CONFLICT DO NOTHING",
@@ -232,7 +262,7 @@ def make_token(
 ) -> str:
     """Mint a token for the card of a draft made by make_draft; give the token itself."""
     token = mint_token()
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         expires = conn.execute("SELECT now() + interval '1 hour'").fetchone()[0]  # type: ignore[index]
         insert(
             conn,
@@ -266,7 +296,7 @@ def make_effect(
     owner = draft or make_draft(dsn, status="approved", run={"entity": f"customer:{new_id()}"})
     run = rows(dsn, "SELECT * FROM workflow_runs WHERE run_id = %(run_id)s", run_id=owner["run_id"])[0]
     effect_id = new_id()
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         now, lease = conn.execute(  # type: ignore[misc]
             "SELECT now(), now() - %s * interval '1 second'", (lease_age_seconds,)
         ).fetchone()
@@ -306,7 +336,7 @@ def insert_vote(dsn: str, draft: dict[str, Any], *, subject: str, decision: str 
     """Make the decided question of a settled draft, with one vote; give its approval_id."""
     approval_id = new_id()
     run = rows(dsn, "SELECT run_id FROM drafts WHERE draft_id = %(draft_id)s", draft_id=draft["draft_id"])[0]
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         now = conn.execute("SELECT now()").fetchone()[0]  # type: ignore[index]
         insert(
             conn,
@@ -340,7 +370,7 @@ def make_effects(
     frozen = SNAPSHOT | {"effect": policy}
     snapshot_hash = body_hash(frozen)
     made = []
-    with psycopg.connect(dsn) as conn:
+    with owner_of(dsn) as conn:
         conn.execute(
             "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, 'customer_email', %s)"
             " ON CONFLICT DO NOTHING",
