@@ -215,7 +215,7 @@ class Stage:
     nursery: Nursery
     env: dict[str, str]
     bots: list[Bot] = field(default_factory=list)
-    _people: list[SlackActor] = field(default_factory=list)
+    _people: dict[int, SlackActor] = field(default_factory=dict)
     _http: httpx2.AsyncClient = field(
         default_factory=lambda: httpx2.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False)
     )
@@ -261,7 +261,7 @@ class Stage:
         """End every process and hang up."""
         for bot in self.bots:
             await bot.kill()
-        for person in self._people:
+        for person in self._people.values():
             await person.close()
         await self._http.aclose()
 
@@ -275,13 +275,14 @@ class Stage:
 
     def actor(self, bot: Bot) -> SlackActor:
         """People whose Slack sends its requests to this process."""
-        made = SlackActor(
-            self.slack.state,
-            f"{self.slack.url}/response/",
-            events_url=f"{bot.url}/slack/events",
-            answer_seconds=PATIENCE_SECONDS,
-        )
-        self._people.append(made)
+        made = self._people.get(bot.pid)
+        if made is None:
+            made = self._people[bot.pid] = SlackActor(
+                self.slack.state,
+                f"{self.slack.url}/response/",
+                events_url=f"{bot.url}/slack/events",
+                answer_seconds=PATIENCE_SECONDS,
+            )
         return made
 
     async def click(self, bot: Bot, key: str, button: str = "stet.approve", *, user: str = U_ALICE) -> Reply:
