@@ -92,7 +92,7 @@ class ClaimedRow(EffectRef):
     recipient: str | None = Field(repr=False)
     body: bytes | None = Field(repr=False)
     entity: str
-    address: str | None = Field(default=None, repr=False)  # a waiting execution's URL, where that is the target
+    address: str | None = Field(default=None, repr=False)  # a waiting execution's URL
 
 
 class MovedRow(Row):

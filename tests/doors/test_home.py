@@ -64,7 +64,7 @@ async def test_what_waits(world: World) -> None:
     assert sorted(row["decision"] for row in stored) == ["approve", "approve", "reject", "reject"]
 
 
-# Approve on the Home decides as on the card, with the hash of what stood there; then it says what became of it.
+# Approve on the Home decides as on the card, with the hash of what stood there, and says what became of it.
 async def test_approve(world: World) -> None:
     make_draft(world.dsn, snapshot=REVIEWED)
     await open_home(world)
