@@ -102,6 +102,8 @@ def _policy(settings: Settings) -> Policy | Finding:
         return load_policy(text, effect_types=find_effect_types(), gates=find_gate_modes())
     except OSError as fault:
         return Finding("POLICY_FILE", f"cannot be read ({fault.strerror}): name the file with your kinds")
+    except UnicodeDecodeError:
+        return Finding("POLICY_FILE", "is not UTF-8 text: save it as UTF-8")
     except PolicyError as fault:
         return Finding("POLICY_FILE", "; ".join(str(fault).splitlines()))
 

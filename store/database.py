@@ -49,7 +49,12 @@ _AGAIN = (
     errors.CannotConnectNow,
 )
 _BUSY = (errors.LockNotAvailable, errors.QueryCanceled)
-_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, errors.IdleInTransactionSessionTimeout)
+_AWAY = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    errors.IdleInTransactionSessionTimeout,
+    errors.ReadOnlySqlTransaction,  # the primary became a standby under us
+)
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -126,6 +131,9 @@ class Database:
             try:
                 yield conn
                 _last_used[conn] = time.monotonic()
+            except errors.ReadOnlySqlTransaction:
+                await conn.close()  # It leads to a standby; the next one asks for a primary again.
+                raise
             finally:
                 await self._pool.putconn(conn)
         except (PoolTimeout, TooManyRequests) as fault:

@@ -458,3 +458,19 @@ async def test_closing_with_a_connection_lent(dsn: str) -> None:
         assert conn.closed
     assert raised(dsn) == ["one"]
     assert change(dsn, "DELETE FROM alerts") == 1
+
+
+# A connection whose server became a standby is away like a broken one, and is not lent again.
+async def test_a_standby_is_away(dsn: str) -> None:
+    db = Database(dsn, max_size=1)
+    await db.open()
+    try:
+        async with db.connection() as conn:
+            await conn.execute("SET default_transaction_read_only = on")
+        with pytest.raises(DatabaseAway):
+            async with db.transaction() as conn:
+                await conn.execute("UPDATE kill_switch SET reason = reason")
+        async with db.transaction() as conn:
+            await conn.execute("UPDATE kill_switch SET reason = reason")
+    finally:
+        await db.close()
