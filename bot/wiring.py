@@ -4,6 +4,7 @@ Not here: building the parts (assembly) or any behaviour.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -33,6 +34,11 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 3  # Events and clicks in hand are answered within it; a click takes 2.5 s at most.
 CLAIMING_SECONDS: Final = 1  # A claim in hand is one statement; what it claimed is given back by its owner.
+COLLECTED_AFTER: Final = (
+    10_000,
+    20,
+    50,
+)  # The default looks every 700 objects: a batch of events makes thousands.
 BACKLOG: Final = 2048  # n8n opens a connection an event; a burst waits here while one batch is stored.
 
 
@@ -76,6 +82,7 @@ async def _run(process: Process, settings: Settings, ready: Callable[[int], None
             await _show_switch(process)
             process.wire.start()
             process.timer.start()
+            _leave_alone_what_stays()
             ready(listener.getsockname()[1])
             await _serve_http(process, listener)
     finally:
@@ -89,6 +96,13 @@ async def _connect(process: Process) -> None:
         raise CannotStart(
             f"SLACK_APP_TOKEN is refused by Slack ({hopeless}): make one with connections:write"
         )
+
+
+def _leave_alone_what_stays() -> None:
+    """Spare the garbage collector what was imported and built: it lives as long as we do."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
 
 
 async def _show_switch(process: Process) -> None:
