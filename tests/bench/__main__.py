@@ -116,8 +116,10 @@ def _server() -> Iterator[str]:
     if given:
         yield given
         return
-    with tempfile.TemporaryDirectory() as folder, embedded.server(Path(folder)) as dsn:
-        yield dsn
+    with tempfile.TemporaryDirectory(prefix="stet-") as folder:
+        Path(folder).chmod(0o711)  # As root the server runs as somebody else, who must get through.
+        with embedded.server(Path(folder)) as dsn:
+            yield dsn
 
 
 def _page(lines: list[Line], words: argparse.Namespace) -> str:
