@@ -6,7 +6,6 @@ Not here: what the rows mean (bot/policy/switch) or who may change them (bot/doo
 from datetime import datetime
 from uuid import UUID
 
-from store.errors import LostRace
 from store.queries import Connection, query
 from store.rows import Row
 
@@ -15,7 +14,6 @@ _QUEUE = query("queue_for_switch")
 _LOCK = query("lock_switch")
 _LOCK_ROW = query("lock_switch_row")
 _SET = query("set_switch")
-_EXPLAIN = query("explain_switch")
 _STARTED = query("list_started")
 _WANT_CARDS = query("want_waiting_cards")
 
@@ -64,15 +62,6 @@ async def lock_switch(conn: Connection) -> None:
 async def set_switch(conn: Connection, *, scope: str, is_open: bool, by: str, reason: str | None) -> None:
     """Write one scope under `lock_switch`; a missing row is made again."""
     await _SET.run(conn, {"scope": scope, "open": is_open, "by": by, "reason": reason})
-
-
-async def explain_switch(conn: Connection, *, scope: str, reason: str) -> bool:
-    """Add the reason to a scope that was closed without one; False if there is nothing to explain."""
-    try:
-        await _EXPLAIN.run(conn, {"scope": scope, "reason": reason})
-    except LostRace:
-        return False
-    return True
 
 
 async def list_started(conn: Connection, scope: str) -> list[StartedRow]:

@@ -32,7 +32,7 @@ class Switched:
 
 
 async def kill(db: Database, *, by: str, reason: str | None, scope: str = ALL_SCOPE) -> Switched:
-    """Close a scope; a reason may follow by `explain`.
+    """Close a scope; a reason may follow by closing it again.
 
     Raises:
         DatabaseAway: nothing was changed (CommitUnknown: perhaps it was, ask again).
@@ -44,15 +44,6 @@ async def kill(db: Database, *, by: str, reason: str | None, scope: str = ALL_SC
 async def resume(db: Database, *, by: str, reason: str, scope: str = ALL_SCOPE) -> Switched:
     """Open a scope; a missing row is made again. Raises as `kill` does."""
     return await _switch(db, scope=scope, is_open=True, by=by, reason=reason)
-
-
-async def explain(db: Database, *, scope: str, by: str, reason: str) -> bool:
-    """Add the reason to a kill that was made without one; False if it was opened or explained meanwhile."""
-    async with db.transaction() as conn:
-        explained = await switch.explain_switch(conn, scope=scope, reason=reason)
-        if explained:
-            await audit.append_system(conn, by, "explained", {"scope": scope, "reason": reason})
-    return explained
 
 
 async def _switch(db: Database, *, scope: str, is_open: bool, by: str, reason: str | None) -> Switched:

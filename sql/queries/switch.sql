@@ -22,12 +22,6 @@ INSERT INTO kill_switch (scope, open, changed_by, reason) VALUES (%(scope)s, %(o
 ON CONFLICT (scope) DO UPDATE
    SET open = excluded.open, changed_by = excluded.changed_by, changed_at = clock_timestamp(), reason = excluded.reason;
 
--- name: explain_switch
--- Add the reason to a kill that was made without one.
--- zero rows: it was opened, or explained, meanwhile
-UPDATE kill_switch SET reason = %(reason)s
- WHERE scope = %(scope)s AND NOT open AND reason IS NULL;
-
 -- name: list_started
 -- Effects of one scope whose calls may be on the wire: started, and not ended.
 SELECT effect_id, idempotency_key, kind, effect_type, started_at

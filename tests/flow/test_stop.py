@@ -6,7 +6,6 @@ Not here: kills against running dispatchers (tests/race).
 import pytest
 
 from bot.flow import stop
-from bot.flow.settle import SYSTEM
 from bot.policy.switch import may_send
 from store import switch
 from store.database import Database
@@ -111,11 +110,10 @@ async def test_kill_between_claim_and_start(db: Database, dsn: str) -> None:
     assert (sink.calls, row["state"], row["attempts"]) == ([], "pending", 0)
 
 
-# A reason may follow, once, as long as the scope is closed.
-async def test_explain(db: Database, dsn: str) -> None:
+# A reason may follow: the same person closes it again, and the second word stands.
+async def test_reason_follows(db: Database, dsn: str) -> None:
     await stop.kill(db, by=ANN, reason=None)
-    assert await stop.explain(db, scope="all", by=ANN, reason="wrong prices")
-    assert not await stop.explain(db, scope="all", by=SYSTEM, reason="another")
+    await stop.kill(db, by=ANN, reason="wrong prices")
     async with db.connection() as conn:
         (row,) = await switch.read_switch(conn)
     assert (row.open, row.changed_by, row.reason) == (False, ANN, "wrong prices")
