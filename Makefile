@@ -14,6 +14,8 @@ IN_VENV := UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV=$(CURDIR)/.venv
 PATHS := bot store tests
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+# Most tests wait more than they compute: one worker more than a small machine has processors, whole files each.
+WORKERS ?= 3
 LOCKS := requirements/tests.lock requirements/local.lock requirements/runtime.lock requirements/installer.lock
 
 .PHONY: help setup demo test check lint fmt schema docs crash bench migrate lock clean
@@ -26,8 +28,8 @@ setup: .venv/.tests ## Make .venv with everything: the bot, the local database, 
 demo: .venv/.local ## Show the whole product in a browser, with nothing real behind it
 	$(BIN)/python -m bot demo
 
-test: .venv/.tests ## Run the tests (ARGS="tests/policy -x" for some of them)
-	$(BIN)/python -m pytest $(ARGS)
+test: .venv/.tests ## Run the tests (ARGS="tests/policy -x" for some of them, WORKERS=0 for one after the other)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: lint ## What must pass before a change lands: format, lint, types, import order, migrations
 	$(BIN)/mypy $(PATHS)
