@@ -6,7 +6,7 @@ Not here: Slack's side of it (examination), how a setting is read (settings), wh
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from bot.connectors.reach import Blocked, Reach
+from bot.connectors.reach import Blocked, Reach, Target
 from bot.drafting.faults import DraftFault
 from bot.drafting.model import Endpoint, ModelClient
 from bot.examination.click import examine_click
@@ -14,7 +14,7 @@ from bot.examination.finding import Finding
 from bot.examination.mail import examine_mail
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
-from bot.registry import find_effect_types, find_gate_modes
+from bot.registry import find_addresses, find_effect_types, find_gate_modes
 from bot.settings import SettingProblem, Settings
 from store.database import Database
 from store.errors import DatabaseAway, SchemaMismatch
@@ -127,14 +127,14 @@ async def _model(settings: Settings) -> Finding:
 
 def _targets(settings: Settings, policy: Policy) -> list[Finding]:
     reach = Reach.parse(settings.effect_allowed_hosts)
-    found = []
-    for kind in policy.kinds.values():
-        if kind.effect.type != "http":
-            continue
-        blocked = reach.check_url(kind.effect.target)
-        if isinstance(blocked, Blocked):
-            mend = f"EFFECT_ALLOWED_HOSTS does not let it through ({blocked.reason}): add its host"
-            found.append(Finding(f"kinds.{kind.name}.effect.target", mend))
-        else:
-            found.append(Finding(f"kinds.{kind.name}.effect.target: {blocked.host}"))
-    return found
+    return [
+        _address(f"kinds.{kind.name}.effect.{key}", reach.check_url(url))
+        for kind in policy.kinds.values()
+        for key, url in find_addresses(kind.effect).items()
+    ]
+
+
+def _address(what: str, read: Target | Blocked) -> Finding:
+    if isinstance(read, Blocked):
+        return Finding(what, f"EFFECT_ALLOWED_HOSTS does not let it through ({read.reason}): add its host")
+    return Finding(f"{what}: {read.host}")

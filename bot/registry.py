@@ -12,6 +12,7 @@ from types import MappingProxyType, ModuleType
 from bot import connectors, gates
 from bot.connectors.connector import Connector, Kit
 from bot.gates.gate import Judge
+from bot.policy.clauses import EffectPolicy
 
 
 class RegistryError(Exception):
@@ -36,7 +37,19 @@ def build_registry(kit: Kit) -> Registry:
 
 def find_connectors() -> dict[str, ModuleType]:
     """Modules of the connectors' room by their EFFECT_TYPE. Raises RegistryError."""
-    return find(connectors, name="EFFECT_TYPE", maker="build")
+    found = find(connectors, name="EFFECT_TYPE", maker="build")
+    for module in found.values():
+        if not getattr(module, "OUTCOMES", ()):
+            raise RegistryError(
+                f"{module.__name__} has no OUTCOMES: say in a table what each answer comes to"
+            )
+    return found
+
+
+def find_addresses(effect: EffectPolicy) -> dict[str, str]:
+    """Which URLs sending this effect would call, by the key that says so. Raises RegistryError."""
+    module = find_connectors().get(effect.type)
+    return dict(getattr(module, "addresses", lambda _: {})(effect))
 
 
 def find_effect_types() -> frozenset[str]:

@@ -16,8 +16,7 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
-from bot.connectors import answers, resume, slack_message, smtp
-from bot.connectors.answers import Row
+from bot.connectors.answers import write_outcomes
 from bot.contracts.problem import STATUS_AND_TITLE
 from bot.demo.events import BUTTONS
 from bot.doors.health import events_figure, work_figures
@@ -94,15 +93,6 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(item)
 
 
-def write_outcomes(outcomes: tuple[Row, ...]) -> str:
-    """A table of a far side's answers, as docs/operating.md holds it."""
-    words = {"Sent": "sent", "NotSent": "not sent", "Refused": "failed", "Unknown": "unknown"}
-    rows = [
-        f"| `{row.reason or row.cause}` | {words[row.outcome.__name__]} | {row.why} |" for row in outcomes
-    ]
-    return "\n".join(["| reason | then | because |", "|---|---|---|", *rows])
-
-
 # The README's test command is the one that the build runs.
 def test_build_runs_the_readmes_test_command() -> None:
     commands = re.findall(r"```sh\n(.*?)```", part(README, "## Two commands"), re.DOTALL)[0]
@@ -128,17 +118,10 @@ def test_retry_matrix_is_the_codes() -> None:
 
 
 # What each far side's answers mean is printed from the table that judges them.
-@pytest.mark.parametrize(
-    ("name", "outcomes"),
-    [
-        ("outcomes", answers.OUTCOMES),
-        ("outcomes of resume", resume.OUTCOMES),
-        ("outcomes of smtp", smtp.OUTCOMES),
-        ("outcomes of slack_message", slack_message.OUTCOMES),
-    ],
-)
-def test_outcomes_are_the_codes(name: str, outcomes: tuple[Row, ...]) -> None:
-    assert marked(OPERATING, name) == write_outcomes(outcomes)
+@pytest.mark.parametrize("effect_type", sorted(find_connectors()))
+def test_outcomes_are_the_codes(effect_type: str) -> None:
+    name = "outcomes" if effect_type == "http" else f"outcomes of {effect_type}"
+    assert marked(OPERATING, name) == write_outcomes(find_connectors()[effect_type].OUTCOMES)
 
 
 # Every connector's table is printed.

@@ -47,7 +47,6 @@ UNANSWERED: tuple[Row, ...] = (
     # It may have left, and no status came back.
     Row("timeout", Unknown, "no complete answer in time; n8n goes on working when we hang up"),
     Row("cut", Unknown, "the connection ended without an HTTP answer, after the request may have left"),
-    Row("http_1xx", Unknown, "no final answer"),
 )
 OUTCOMES: tuple[Row, ...] = (
     *UNANSWERED,
@@ -68,6 +67,7 @@ OUTCOMES: tuple[Row, ...] = (
     Row("http_5xx", Unknown, "the target failed somewhere between nothing and everything"),
 )
 Table = Mapping[str, Row]
+_WORDS = MappingProxyType({Sent: "sent", NotSent: "not sent", Refused: "failed", Unknown: "unknown"})
 
 
 def by_cause(rows: Iterable[Row]) -> Table:
@@ -76,6 +76,12 @@ def by_cause(rows: Iterable[Row]) -> Table:
 
 
 _TABLE = by_cause(OUTCOMES)
+
+
+def write_outcomes(rows: Iterable[Row]) -> str:
+    """A connector's table as docs/operating.md prints it."""
+    lines = (f"| `{row.reason or row.cause}` | {_WORDS[row.outcome]} | {row.why} |" for row in rows)
+    return "\n".join(["| reason | then | because |", "|---|---|---|", *lines])
 
 
 def settle(
@@ -178,10 +184,14 @@ def _is_visible(char: str) -> bool:
 
 
 def retry_after_seconds(header: str | None, *, now: float) -> float | None:
-    """The wait that Retry-After asks for, within floor and cap (RFC 9110, 10.2.3); None if it says none."""
+    """The wait that Retry-After asks for, within floor and cap (RFC 9110, 10.2.3); None if it says none.
+
+    Of several seconds, as proxies add them, the longest counts.
+    """
     text = (header or "").strip()
-    if re.fullmatch(r"[0-9]+", text, re.ASCII):
-        wait = float(text[:12]) if len(text) <= 12 else RETRY_AFTER_CAP_SECONDS  # noqa: PLR2004 - more is the cap too
+    if re.fullmatch(r"[0-9]+(?:\s*,\s*[0-9]+)*", text, re.ASCII):
+        said = (number.strip().lstrip("0") for number in text.split(","))
+        wait = max(float(number or 0) if len(number) <= 12 else RETRY_AFTER_CAP_SECONDS for number in said)  # noqa: PLR2004 - more is the cap too
     else:
         try:
             when = parsedate_to_datetime(text)

@@ -62,9 +62,11 @@ class Kit:
 class Connector(Protocol):
     """Performs one effect type and can say what became of an effect.
 
-    A connector's module has `EFFECT_TYPE` and `build(kit)`. Each of the two calls begins with
-    `outside_transaction()`, keeps within `effect.policy.timeout_seconds` and raises nothing: what escapes
-    counts as Unknown. Cancellation passes through; whoever cancels a started effect must treat it as unknown.
+    A connector's module has `EFFECT_TYPE`, `OUTCOMES` (what each answer comes to) and `build(kit)`; it may
+    have `addresses(policy)`: URLs that it would call, by key, for the doctor. Each of the two calls begins
+    with `outside_transaction()`, keeps within `effect.policy.timeout_seconds` and raises nothing: what
+    escapes counts as Unknown. Cancellation passes through; whoever cancels a started effect must treat it
+    as unknown.
     """
 
     @property

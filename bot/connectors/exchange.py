@@ -121,9 +121,11 @@ class Exchange:
     async def _converse(self, call: Call, target: Target, progress: _Progress) -> Answered:
         async with self._connection(target) as connection:
             response = await connection.handle_async_request(self._request(call, target, progress))
-            progress.headers = {
-                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
-            }
+            for raw_name, raw_value in response.headers:  # of one name: a list (RFC 9110, 5.3)
+                name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+                progress.headers[name] = (
+                    f"{progress.headers[name]}, {value}" if name in progress.headers else value
+                )
             progress.status = response.status
             assert not isinstance(response.stream, bytes)  # noqa: S101 - httpcore2 streams what it receives
             return await _read_body(response, progress)

@@ -6,14 +6,18 @@ Not here: which addresses are allowed (reach) or what each answer means (answers
 import asyncio
 from collections.abc import Callable
 
-from bot.connectors.answers import id_at, judge, read_json, says_false, settle
+from bot.connectors import answers
+from bot.connectors.answers import Row, id_at, judge, read_json, says_false, settle
 from bot.connectors.connector import Effect, Kit
 from bot.connectors.exchange import Answered, Call, Exchange, Failed
 from bot.connectors.signing import sign_effect
 from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer, SendOutcome, Sent, Unknown
+from bot.policy.clauses import EffectPolicy
+from bot.policy.contradictions import EFFECT_ID_PLACEHOLDER
 from store.database import outside_transaction
 
 EFFECT_TYPE = "http"
+OUTCOMES: tuple[Row, ...] = answers.OUTCOMES
 
 FOUND, ABSENT, CONFLICT = 200, 404, 409
 
@@ -58,7 +62,7 @@ class HttpConnector:
     async def _look_up(self, effect: Effect, *, within_seconds: float) -> LookUpOutcome:
         if not effect.policy.lookup:
             return NoAnswer("no_lookup")
-        url = effect.policy.lookup.replace("{effect_id}", str(effect.effect_id))
+        url = effect.policy.lookup.replace(EFFECT_ID_PLACEHOLDER, str(effect.effect_id))
         call = Call("GET", url, self._signed(effect, b""))
         answer = await self._exchange.call(call, within_seconds=within_seconds)
         if isinstance(answer, Failed):
@@ -67,6 +71,14 @@ class HttpConnector:
 
     def _signed(self, effect: Effect, body: bytes) -> dict[str, str]:
         return sign_effect(effect, body, secret=self._signing_secret, now=self._clock())
+
+
+def addresses(policy: EffectPolicy) -> dict[str, str]:
+    """What it may call, by the key that says so."""
+    found = {"target": policy.target}
+    if policy.lookup:
+        found["lookup"] = policy.lookup.replace(EFFECT_ID_PLACEHOLDER, "id")
+    return found
 
 
 def build(kit: Kit) -> HttpConnector:

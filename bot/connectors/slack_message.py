@@ -30,7 +30,7 @@ OUTCOMES: tuple[Row, ...] = (
     Row("bad_channel", Refused, "neither recipient nor target is a Slack channel or user id"),
     Row("no_text", Refused, "the output has neither a text nor a body"),
     Row("shared_channel", Refused, "people of another company read that channel"),
-    Row("not_delivered", NotSent, "no connection to Slack came about"),
+    Row("not_delivered", NotSent, "no connection to Slack came about", "(what it was)"),
     Row("limited", NotSent, "Slack: too many calls; not before Retry-After"),
     Row("not_looked", NotSent, "Slack did not say what the channel is, so nothing was posted"),
     # Slack's own words for "not now"; it says so before it does anything.

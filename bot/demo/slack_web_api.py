@@ -131,7 +131,8 @@ class SlackWebApi:
     def _trouble(self, fault: Fault) -> Response:
         headers = {} if fault.retry_after is None else {"retry-after": fault.retry_after}
         if fault.body is not None:
-            return Response(fault.body, fault.status, headers=headers, media_type="text/html")
+            media_type = "application/json" if fault.body.startswith((b"{", b"[")) else "text/html"
+            return Response(fault.body, fault.status, headers=headers, media_type=media_type)
         error = {"ok": False, "error": fault.error or "internal_error"}
         return JSONResponse(error, status_code=fault.status or _OK, headers=headers)
 

@@ -23,10 +23,13 @@ HANG = "hang"  # read the request, do the work, never answer
 HOLD = "hold"  # the same, but answer when released
 DROP = "drop"  # read the request, do the work, close without an answer
 DROP_UNREAD = "drop_unread"  # close without reading
+RESET = "reset"  # read the request, do the work, close with RST
 CUT = "cut"  # answer, and close in the middle of the body
-RUBBISH = "rubbish"  # answer with something that is not HTTP
+STALL = "stall"  # answer, and fall silent in the middle of the body
+RUBBISH = "rubbish"  # answer with something that is not HTTP, or with the body as the very bytes on the wire
 STATUS = "status"  # answer with that status, body and headers
-KINDS = (HANG, HOLD, DROP, DROP_UNREAD, CUT, RUBBISH, STATUS)
+NOT_HTTP = b"220 ready when you are\r\n\r\n"
+KINDS = (HANG, HOLD, DROP, DROP_UNREAD, RESET, CUT, STALL, RUBBISH, STATUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +248,8 @@ def is_signed(secret: str, request: Request) -> bool:
 def _bend(reply: Reply, fault: Fault | None) -> Reply:
     if fault is None:
         return reply
+    if fault.kind == RUBBISH:
+        return Reply(reply.status, NOT_HTTP if fault.body is None else fault.body.encode(), {}, fault.kind)
     if fault.kind != STATUS:
         return Reply(reply.status, reply.body, reply.headers, fault.kind)
     body = reply.body if fault.body is None else fault.body.encode()

@@ -6,6 +6,7 @@ Not here: what the world knows and does (world). A web framework would hide the 
 import asyncio
 import json
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -19,7 +20,9 @@ from bot.demo.world import (
     DROP_UNREAD,
     HANG,
     HOLD,
+    RESET,
     RUBBISH,
+    STALL,
     Fault,
     Received,
     Reply,
@@ -126,8 +129,11 @@ class WorldServer:
                 await self._released.wait()
             case fault if fault == DROP:
                 return
+            case fault if fault == RESET:
+                _reset(writer)
+                return
             case fault if fault == RUBBISH:
-                writer.write(b"220 ready when you are\r\n\r\n")
+                writer.write(reply.body)
                 await writer.drain()
                 return
         await _write(wire, writer, reply)
@@ -201,9 +207,11 @@ async def _read_body(wire: h11.Connection, reader: asyncio.StreamReader) -> byte
 async def _write(wire: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> None:
     headers = [("connection", "close"), ("content-length", str(len(reply.body))), *reply.headers.items()]
     writer.write(wire.send(h11.Response(status_code=reply.status, headers=headers)) or b"")
-    if reply.fault == CUT:
+    if reply.fault in (CUT, STALL):
         writer.write(reply.body[: len(reply.body) // 2])
         await writer.drain()
+        if reply.fault == STALL:
+            await asyncio.Event().wait()
         return
     writer.write(wire.send(h11.Data(data=reply.body)) or b"")
     writer.write(wire.send(h11.EndOfMessage()) or b"")
@@ -212,4 +220,6 @@ async def _write(wire: h11.Connection, writer: asyncio.StreamWriter, reply: Repl
 
 def _reset(writer: asyncio.StreamWriter) -> None:
     """Close with RST, as a process that dies with unread bytes does."""
+    wire = writer.get_extra_info("socket")
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

@@ -6,6 +6,7 @@ Not here: what is particular to one (tests/connectors).
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from types import ModuleType
 
 import pytest
 
@@ -14,14 +15,46 @@ from bot.contracts.outcome import Absent, Found, NoAnswer, NotSent, Refused, Sen
 from bot.registry import find_connectors
 from store.database import Database
 from store.errors import NetworkInTransaction
-from tests.conformance.harnesses import HANG_SECONDS, HARNESSES, Harness
+from tests.conformance.far import HANG_SECONDS, FarSide, Harness, find_far_sides, fits
+
+CONNECTORS = find_connectors()
+FAR_SIDES = find_far_sides()
+ROWS = [(name, row.cause) for name, module in sorted(CONNECTORS.items()) for row in module.OUTCOMES]
 
 
-@pytest.fixture(params=sorted(find_connectors()))
+def far_side(effect_type: str) -> FarSide:
+    assert effect_type in FAR_SIDES, f"tests/conformance lacks far_{effect_type}.py"
+    return FAR_SIDES[effect_type]
+
+
+@pytest.fixture(params=sorted(CONNECTORS))
 async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
-    assert request.param in HARNESSES, f"tests/conformance/harnesses.py lacks one for {request.param}"
-    async with HARNESSES[request.param]() as made:
+    async with far_side(request.param).harness() as made:
         yield made
+
+
+# Each row of each table comes about for real, and is what it says; what is not sent or refused was not done.
+@pytest.mark.parametrize(("effect_type", "cause"), ROWS)
+async def test_row(effect_type: str, cause: str) -> None:
+    await check_row(CONNECTORS[effect_type], far_side(effect_type), cause)
+
+
+async def check_row(module: ModuleType, side: FarSide, cause: str) -> None:
+    (row,) = (row for row in module.OUTCOMES if row.cause == cause)
+    assert cause in side.scenes, f"SCENES of far_{module.EFFECT_TYPE} does not bring {cause} about"
+    async with side.harness() as harness, asyncio.timeout(60):
+        outcomes = await side.scenes[cause](harness)
+        assert outcomes
+        assert all(fits(row, outcome) for outcome in outcomes), outcomes
+        if row.outcome in (NotSent, Refused):
+            assert harness.done() == 0
+
+
+# The table says each cause once, and nothing is brought about that it lacks.
+@pytest.mark.parametrize("effect_type", sorted(CONNECTORS))
+def test_table_is_whole(effect_type: str) -> None:
+    causes = [row.cause for row in CONNECTORS[effect_type].OUTCOMES]
+    assert sorted(causes) == sorted(far_side(effect_type).scenes)
 
 
 # A confirmed effect is Sent, done once, and its provider id is short clean text or none.

@@ -114,11 +114,20 @@ async def test_denial_in_a_200(body: str, response_id: str | None, world: WorldS
         ({}, None),
         ({"retry_after": "99999"}, 3_600.0),
         ({"retry_after": "7"}, 7.0),
+        ({"retry_after": "9" * 400}, 3_600.0),
+        ({"retry_after": "Fri, 15 Jan 2027 08:00:30 GMT"}, 30.0),
     ],
 )
 async def test_too_many_requests(header: dict[str, Any], wait: float | None, world: WorldServer) -> None:
     world.world.misbehave("/", status(429, **header))
     assert await send(world) == NotSent("http_429", wait)
+
+
+# Of several headers, as proxies add them, the longest wait counts.
+async def test_several_retry_after(world: WorldServer) -> None:
+    head = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\nRetry-After: 60\r\nRetry-After: 7\r\n\r\n"
+    world.world.misbehave("/", Fault(far.RUBBISH, body=head))
+    assert await send(world) == NotSent("http_429", 60.0)
 
 
 # Each way to go wrong comes to what it proves: sent, not sent, refused, or nothing at all.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.connectors.connector import Effect
-from bot.connectors.resume import OUTCOMES, ResumeConnector, build
+from bot.connectors.resume import ResumeConnector, build
 from bot.contracts.outcome import NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.demo import world as far
 from bot.demo.world import Fault, status
@@ -142,8 +142,3 @@ async def test_no_look_up() -> None:
     assert await make_resume().look_up(effect("https://n8n.example/webhook-waiting/17")) == NoAnswer(
         "no_lookup"
     )
-
-
-# Every cause is in the table once.
-def test_table_is_whole() -> None:
-    assert len({row.cause for row in OUTCOMES}) == len(OUTCOMES)

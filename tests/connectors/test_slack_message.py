@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.connectors.connector import Effect, Kit
-from bot.connectors.slack_message import OUTCOMES, SlackMessageConnector, build
+from bot.connectors.slack_message import SlackMessageConnector, build
 from bot.contracts.outcome import Absent, Found, NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.demo import slack_faults as fault
 from bot.demo.slack_server import SlackStandIn
@@ -200,8 +200,3 @@ async def test_silent(slack: SlackStandIn, connector: SlackMessageConnector) -> 
 async def test_not_set() -> None:
     assert await build(Kit()).send(effect()) == Refused("slack_not_set")
     assert not build(Kit()).idempotent(effect(idempotent=True))
-
-
-# Every cause is in the table once.
-def test_table_is_whole() -> None:
-    assert len({row.cause for row in OUTCOMES}) == len(OUTCOMES)

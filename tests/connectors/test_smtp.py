@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.connectors.connector import Effect, Kit, perform
-from bot.connectors.smtp import OUTCOMES, SmtpConnector, build
+from bot.connectors.smtp import SmtpConnector, build
 from bot.contracts.outcome import NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.demo.mail import CUT, STEPS, PostOffice, Trouble, serve_mail
 from bot.environment import MailServer
@@ -341,8 +341,3 @@ async def test_nothing_is_given_away(caplog: pytest.LogCaptureFixture) -> None:
 async def test_neither_asked_nor_repeated(office: PostOffice) -> None:
     assert await make_smtp(office).look_up(effect()) == NoAnswer("no_lookup")
     assert not make_smtp(office).idempotent(effect(idempotent=True))
-
-
-# Every cause is in the table once.
-def test_table_is_whole() -> None:
-    assert len({row.cause for row in OUTCOMES}) == len(OUTCOMES)
