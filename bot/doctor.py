@@ -51,7 +51,7 @@ async def _findings(
 ) -> AsyncIterator[Finding]:
     yield await _database(settings)
     policy = _policy(settings)
-    yield policy if isinstance(policy, Finding) else Finding(f"POLICY_FILE: {len(policy.kinds)} kinds")
+    yield policy if isinstance(policy, Finding) else Finding(f"POLICY_FILE: {', '.join(policy.kinds)}")
     kinds = policy.kinds.values() if isinstance(policy, Policy) else ()
     async for finding in examine_workspace(settings, kinds):
         yield finding

@@ -3,7 +3,6 @@
 Not here: how the model is asked (bot/drafting) or the transaction that opens a draft (opening).
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from bot.drafting.faults import DraftFault, Misconfigured
 from bot.drafting.model import Answer, Ask, ModelClient
 from bot.flow import opening
 from bot.flow.checkpoints import reach
+from bot.flow.hands import Hands
 from bot.flow.holding import while_held
 from bot.flow.weighing import Proposal
 from bot.gates.gate import Judge
@@ -70,7 +70,7 @@ class Drafter:
 
     def __init__(self, deps: Drafting) -> None:
         self._deps = deps
-        self._working: dict[asyncio.Task[float], Held] = {}
+        self._hands: Hands[Held, float] = Hands(MAX_MODEL_WORKERS, self._ended)
         self._quiet_until = self._look_again_at = float("-inf")
 
     async def run_once(self) -> int:
@@ -79,7 +79,7 @@ class Drafter:
         While the model asked to be left alone only those that need no call: the others would be refused one
         after the other, each with its line in the record.
         """
-        free, now = MAX_MODEL_WORKERS - len(self._working), self._deps.clock()
+        free, now = self._hands.free, self._deps.clock()
         may_ask = now >= self._quiet_until
         if free <= 0 or (not may_ask and now < self._look_again_at):
             return 0
@@ -95,35 +95,21 @@ class Drafter:
             )
         for run in claimed:
             held = Held(run.run_id, self._deps.owner, run.version)
-            task = asyncio.create_task(_draft(self._deps, run, held))
-            self._working[task] = held
-            task.add_done_callback(self._done)
+            self._hands.begin(held, _draft(self._deps, run, held))
         return len(claimed)
 
-    def _done(self, task: asyncio.Task[float]) -> None:
-        del self._working[task]
-        fault = None if task.cancelled() else task.exception()
-        if fault is not None:
-            # Its lease runs out, and the takeovers are counted; the class is all that a log may be told.
-            log.error("drafting broke off", extra={"fault": type(fault).__name__})
-        elif not task.cancelled():
-            quiet = min(task.result(), MOST_QUIET_SECONDS)
-            self._quiet_until = max(self._quiet_until, self._deps.clock() + quiet)
+    def _ended(self, quiet_seconds: float | None) -> None:
+        quiet = min(quiet_seconds or 0.0, MOST_QUIET_SECONDS)
+        self._quiet_until = max(self._quiet_until, self._deps.clock() + quiet)
         self._deps.finished()
 
     async def drain(self) -> None:
         """Wait until nothing is being drafted."""
-        while self._working:
-            await asyncio.wait(set(self._working))
+        await self._hands.drain()
 
     async def stop(self) -> None:
         """Abort the model calls and give their runs back, due now and uncounted (SPEC section 4)."""
-        stopping = dict(self._working)
-        for task in stopping:
-            task.cancel()
-        await self.drain()
-        # Not in the task itself: one that never began to run is cancelled without a word.
-        for held in stopping.values():
+        for held in await self._hands.stop():
             await _give_back(self._deps, held)
 
 

@@ -3,7 +3,6 @@
 Not here: keeping the wish (redraft), the transactions that end it (wishes), asking itself (bot/drafting).
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from bot.drafting.model import Answer, Ask, ModelClient
 from bot.drafting.prompt import Redraft
 from bot.flow import wishes
 from bot.flow.checkpoints import reach
+from bot.flow.hands import Hands
 from bot.flow.holding import while_held
 from bot.flow.judging import Kinds
 from bot.flow.wishes import Outcome
@@ -51,14 +51,14 @@ class Redrafter:
 
     def __init__(self, deps: Redrafting) -> None:
         self._deps = deps
-        self._working: dict[asyncio.Task[None], Grip] = {}
+        self._hands: Hands[Grip, None] = Hands(MAX_MODEL_WORKERS, lambda _: deps.finished())
 
     async def run_once(self) -> int:
         """Close what is overdue, begin as many due wishes as there is room for; give the number of both."""
         closed = await wishes.close_overdue(self._deps.db)
         if closed:
             self._deps.finished()
-        free = MAX_MODEL_WORKERS - len(self._working)
+        free = self._hands.free
         if free <= 0:
             return closed
         async with self._deps.db.connection() as conn:
@@ -71,27 +71,16 @@ class Redrafter:
             )
         for wish in claimed:
             grip = Grip(wish.redraft_id, self._deps.owner, wish.attempts)
-            task = asyncio.create_task(_fulfil(self._deps, wish, grip))
-            self._working[task] = grip
-            task.add_done_callback(self._done)
+            self._hands.begin(grip, _fulfil(self._deps, wish, grip))
         return closed + len(claimed)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        del self._working[task]
-        self._deps.finished()
 
     async def drain(self) -> None:
         """Wait until nothing is being redrafted."""
-        while self._working:
-            await asyncio.wait(set(self._working))
+        await self._hands.drain()
 
     async def stop(self) -> None:
         """Abort the model calls and give their wishes back, due now."""
-        stopping = dict(self._working)
-        for task in stopping:
-            task.cancel()
-        await self.drain()
-        for grip in stopping.values():
+        for grip in await self._hands.stop():
             try:
                 async with self._deps.db.connection() as conn:
                     await redrafts.postpone_redraft(
