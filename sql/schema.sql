@@ -590,3 +590,13 @@ CREATE TABLE earnings (
 COMMENT ON TABLE earnings IS 'Whether actions of a kind last went out without a person: so that ops is told once when they stop.';
 COMMENT ON COLUMN earnings.changes IS 'How often that turned; names the occasion of the alert.';
 GRANT INSERT, SELECT, UPDATE ON earnings TO stet_app;
+
+CREATE TABLE model_tokens (
+    day    date NOT NULL,
+    kind   text NOT NULL,
+    tokens bigint NOT NULL DEFAULT 0,
+    CONSTRAINT model_tokens_one_a_day PRIMARY KEY (day, kind),
+    CONSTRAINT model_tokens_tokens_check CHECK (tokens >= 0)
+);
+COMMENT ON TABLE model_tokens IS 'Tokens as the endpoint counted them, answers and failed tries alike, by UTC day.';
+GRANT INSERT, SELECT, UPDATE ON model_tokens TO stet_app;

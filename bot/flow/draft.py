@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from bot.drafting.check import check_output
 from bot.drafting.faults import DraftFault, Misconfigured
 from bot.drafting.model import Answer, Ask, ModelClient
 from bot.flow import opening
+from bot.flow.budget import Budgeted, ask_within
 from bot.flow.checkpoints import reach
 from bot.flow.hands import Hands
 from bot.flow.holding import while_held
@@ -43,22 +44,13 @@ MOST_QUIET_SECONDS = 60.0  # One answer may be about one request alone: then the
 QUIET_LOOK_SECONDS = 5.0  # Meanwhile those without a draft are passed over one by one: not at every wake.
 
 
-class Kinds(Protocol):
-    """Today's policy (bot/wiring)."""
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """The kinds by name."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Drafting:
     """What drafting needs; `finished` is called whenever a run was worked off, to wake what comes next."""
 
     db: Database
     owner: str
-    policy: Kinds
+    policy: Budgeted
     model: ModelClient
     gates: Mapping[str, Judge]
     finished: Callable[[], None] = field(default=lambda: None)
@@ -155,10 +147,10 @@ async def _content(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> t
         verdict = _check(run.draft, run, kind)
         return _as_content(run.draft, verdict, author="upstream"), verdict
     if run.result is None:
-        stored = _as_result(await _ask(deps, run, held, kind))
-        async with deps.db.connection() as conn:
-            await runs.store_result(conn, held, stored)
-        reach("draft.after_answer_stored")
+        answer = await ask_within(
+            deps.db, deps.policy, kind, partial(_ask, deps, run, held, kind), partial(_keep, deps, held)
+        )
+        stored = _as_result(answer)
     else:
         stored = run.result  # An earlier try had the answer and failed later: the model is not asked again.
     verdict = _check(stored["output"], run, kind)
@@ -217,6 +209,12 @@ async def _ask(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> Answe
     answer = await while_held(deps.model.ask(request), renew, what=str(run.run_id))
     reach("draft.after_model")
     return answer
+
+
+async def _keep(deps: Drafting, held: Held, answer: Answer) -> None:
+    async with deps.db.connection() as conn:
+        await runs.store_result(conn, held, _as_result(answer))
+    reach("draft.after_answer_stored")
 
 
 async def _renew(deps: Drafting, held: Held) -> None:

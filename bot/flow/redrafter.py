@@ -14,10 +14,10 @@ from bot.drafting.faults import DraftFault, LostLease, Misconfigured, Throttled
 from bot.drafting.model import Answer, Ask, ModelClient
 from bot.drafting.prompt import Redraft
 from bot.flow import wishes
+from bot.flow.budget import Budgeted, ask_within
 from bot.flow.checkpoints import reach
 from bot.flow.hands import Hands
 from bot.flow.holding import while_held
-from bot.flow.judging import Kinds
 from bot.flow.wishes import Outcome
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
@@ -41,7 +41,7 @@ class Redrafting:
 
     db: Database
     owner: str
-    policy: Kinds
+    policy: Budgeted
     model: ModelClient
     finished: Callable[[], None] = field(default=lambda: None)
 
@@ -118,10 +118,10 @@ async def _answer_and_use(deps: Redrafting, wish: ClaimedRedraft, grip: Grip) ->
     if kind is None or wish.body is None or wish.payload is None or wish.wish is None:
         raise Misconfigured("kind_gone" if kind is None else "erased")
     if wish.result is None:
-        answer = _as_result(await _ask(deps, wish, grip, kind))
-        async with deps.db.connection() as conn:
-            await redrafts.keep_redraft_answer(conn, grip, answer)
-        reach("redraft.after_answer_stored")
+        asked = await ask_within(
+            deps.db, deps.policy, kind, partial(_ask, deps, wish, grip, kind), partial(_keep, deps, grip)
+        )
+        answer = _as_result(asked)
     else:
         answer = wish.result  # An earlier owner had the answer and died: the model is not asked again.
     await wishes.use_answer(deps.db, wish, grip, _as_content(answer, wish, kind))
@@ -148,6 +148,12 @@ async def _ask(deps: Redrafting, wish: ClaimedRedraft, grip: Grip, kind: Kind) -
     answer = await while_held(deps.model.ask(request), renew, what=str(wish.redraft_id))
     reach("redraft.after_model")
     return answer
+
+
+async def _keep(deps: Redrafting, grip: Grip, answer: Answer) -> None:
+    async with deps.db.connection() as conn:
+        await redrafts.keep_redraft_answer(conn, grip, _as_result(answer))
+    reach("redraft.after_answer_stored")
 
 
 async def _renew(deps: Redrafting, grip: Grip) -> None:

@@ -90,7 +90,8 @@ async def close(
             await heads.lock_heads(conn, [wish.draft_key])
             await redrafts.close_redraft(conn, grip, outcome)
             await audit.append(conn, [Entry(wish.idempotency_key, SYSTEM, "redraft_closed", detail)])
-            if fault is not None and fault.row.alert:
+            # Of a budget ops heard where it was looked at: once a day, not once a wish.
+            if fault is not None and fault.row.alert and fault.word is not Fault.BUDGET:
                 name = "quota" if fault.word is Fault.QUOTA_GONE else "drafting_failed"
                 facts = {"key": wish.idempotency_key, "reason": fault.word, "detail": fault.detail}
                 await alerts.raise_alert(conn, key=f"redraft:{wish.redraft_id}", name=name, facts=facts)

@@ -39,8 +39,9 @@ GROUND = {
     "bot.cards": "text views words_en words_en_answers words_zh words_zh_answers words blocks diff draft"
     " status facts notices review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing letter submission",
-    "bot.flow": "checkpoints batches ballots judging holding hands wishes forms tally weighing opening"
-    " arrive lanes settle outgoing giveback recorder picture naming drawing pages turns setback posting",
+    "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
+    " opening arrive lanes settle outgoing giveback recorder picture naming drawing pages turns"
+    " setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers tongues typed verdicts switching"
         " commands home buttons modals listeners slack_door socket_door rehearsal"
