@@ -107,6 +107,10 @@ class ReplacedRun(Row):
     is_unsettled: bool
 
 
+class _EffectId(Row):
+    effect_id: UUID
+
+
 class _DraftId(Row):
     draft_id: UUID
 
@@ -161,9 +165,17 @@ async def close_overtaken_redrafts(conn: Connection, draft_ids: Sequence[UUID]) 
     await _CLOSE_REDRAFTS.run(conn, {"draft_ids": list(draft_ids)})
 
 
+async def lock_unfinished_effects(conn: Connection, blocked: Sequence[Overtaken]) -> list[UUID]:
+    """Hold the effects of approved drafts still that are not over; give them."""
+    keys = {"draft_keys": [one.draft_key for one in blocked]}
+    return [row.effect_id for row in await _LOCK_EFFECTS.rows(conn, keys, _EffectId)]
+
+
 async def cancel_unstarted_effects(conn: Connection, blocked: Sequence[Overtaken]) -> list[UUID]:
-    """Cancel the effects of approved drafts none of whose effects was started; give those drafts."""
-    await _LOCK_EFFECTS.run(conn, {"draft_keys": [one.draft_key for one in blocked]})
+    """Cancel the effects of approved drafts none of whose effects was started; give those drafts.
+
+    The effects are locked.
+    """
     rows = await _CANCEL_EFFECTS.rows(conn, {"draft_ids": [one.draft_id for one in blocked]}, _DraftId)
     return list(dict.fromkeys(row.draft_id for row in rows))
 

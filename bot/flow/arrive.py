@@ -195,13 +195,15 @@ async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:
         return set()
     await intake.close_overtaken_redrafts(conn, [one.draft_id for one in drafts if one.draft_id])
     approved = [one for one in drafts if one.draft_status != DraftStatus.PENDING]
-    withdrawn = await intake.cancel_unstarted_effects(conn, approved) if approved else []
+    effects = await intake.lock_unfinished_effects(conn, approved) if approved else []
+    withdrawn = await intake.cancel_unstarted_effects(conn, approved) if effects else []
     if withdrawn:
         reopened = await reopen_drafts(conn, [Reopening(one, "withdrawn_newer") for one in withdrawn])
         await intake.withdraw_runs(conn, [one.run_id for one in reopened])
     others = [one.draft_id for one in drafts if one.draft_id and one.draft_id not in withdrawn]
     if others:
-        await want_cards(conn, others)
+        # An unknown effect's card offers something else from now on: it cannot be sent again.
+        await want_cards(conn, others, effects)
     return set(withdrawn)
 
 
