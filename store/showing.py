@@ -107,6 +107,7 @@ class EffectCard(CardRow):
     last_answer: str | None
     last_at: datetime | None
     settled_by: str | None
+    settled_at: datetime | None
     choice: str | None
 
 

@@ -270,4 +270,6 @@ def _ending(card: EffectCard, scene: Scene) -> Ending:
     machine = {"completed": Settled.FOUND, "cancelled": Settled.DROPPED, "failed": Settled.GIVEN_UP}
     person = machine | {"completed": Settled.DELIVERED}
     how = _CHOICES.get(card.choice or "") or (person if by else machine).get(card.state, Settled.RESENT)
-    return Ending(how, card.updated_at, by, card.provider_id)
+    # Sent again it goes on, and what comes of that is on the draft's card.
+    provider_id = None if how is Settled.RESENT else card.provider_id
+    return Ending(how, card.settled_at or card.updated_at, by, provider_id)

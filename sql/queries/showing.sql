@@ -81,7 +81,7 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        e.effect_type <> 'resume' AND h.source_version > e.known_version AS newer_waits,
        s.effect ->> 'lookup' AS lookup,
        coalesce(look.asked, 0) AS asked, look.last_answer, look.last_at,
-       said.actor AS settled_by, said.detail::jsonb ->> 'choice' AS choice
+       said.actor AS settled_by, said.at AS settled_at, said.detail::jsonb ->> 'choice' AS choice
   FROM cards AS c
   JOIN effect_outbox AS e ON e.effect_id = c.effect_id
   JOIN effect_payloads AS p ON p.effect_id = e.effect_id
@@ -97,7 +97,7 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
           AND coalesce(t.detail::jsonb ->> 'effect_id', e.effect_id::text) = e.effect_id::text
         ORDER BY l.seq DESC LIMIT 1) AS died ON true
   LEFT JOIN LATERAL (
-       SELECT l.actor, t.detail FROM audit_log AS l
+       SELECT l.actor, l.at, t.detail FROM audit_log AS l
          LEFT JOIN audit_details AS t ON t.chain = l.chain AND t.seq = l.seq
         WHERE l.chain = e.idempotency_key AND l.action = 'effect_resolved' AND l.seq > coalesce(died.seq, 0)
           AND coalesce(t.detail::jsonb ->> 'effect_id', e.effect_id::text) = e.effect_id::text

@@ -12,7 +12,7 @@ from bot.demo.slack_workspace import C_OPS
 from store import audit
 from store.database import Database
 from tests.flow.screens import NewShower, buttons, new_draft, said, seen, texts, want
-from tests.makers import change, make_draft, make_effect
+from tests.makers import change, make_draft, make_effect, rows
 
 STATES: dict[str, tuple[dict[str, Any] | None, str]] = {
     "queued": ({}, "waiting to be sent"),
@@ -183,3 +183,22 @@ async def test_person_settles(
     for part in (words, "By Bob", "no answer in time", "try 2"):
         assert part in text
     assert not buttons(message)
+
+
+# What comes of an effect that a person sent again changes nothing on the card of its unknown past.
+async def test_sent_again_goes_on(dsn: str, db: Database, slack: SlackStandIn, shower: NewShower) -> None:
+    await test_person_settles(dsn, db, slack, shower, "resend")
+    before = rows(dsn, "SELECT shown_hash FROM cards WHERE effect_id IS NOT NULL")
+    change(
+        dsn,
+        "UPDATE effect_outbox"
+        " SET state = 'sending', lease_owner = 'me', lease_expires_at = now(), version = 3",
+    )
+    change(
+        dsn,
+        "UPDATE effect_outbox SET state = 'completed', provider_id = 'msg-9', lease_owner = NULL,"
+        " lease_expires_at = NULL, version = 4, updated_at = now() + interval '1 hour'",
+    )
+    want(dsn)
+    await shower().run_once()
+    assert rows(dsn, "SELECT shown_hash FROM cards WHERE effect_id IS NOT NULL") == before
