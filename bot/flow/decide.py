@@ -42,8 +42,8 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
         if isinstance(weighed, NotDecided):
             return weighed
         question, judged = weighed.question, weighed.judged
-        if click.decision is Decision.APPROVE and judged.subject in question.voters:
-            counts = (len(judged.still_reviewers), int(question.snapshot["quorum"]))
+        counts = (_votes(judged), int(question.snapshot["quorum"]))
+        if click.decision is Decision.APPROVE and judged.subject in question.voters and counts[0] < counts[1]:
             return NotDecided(Why.ALREADY_VOTED, counts=counts)
         ballot = Ballot(question.draft_key, _vote(click, judged), _line(click, question, judged), progress)
         try:
@@ -54,6 +54,11 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
         reach("decide.after_commit")
         return Decided(voted, click.decision)
     return NotDecided(Why.TOO_SLOW)
+
+
+def _votes(judged: Judged) -> int:
+    """How many count with this one: those of reviewers who left count again once they are back."""
+    return len({judged.subject, *judged.still_reviewers})
 
 
 def _vote(click: Click, judged: Judged) -> Vote:
@@ -75,7 +80,7 @@ def _vote(click: Click, judged: Judged) -> Vote:
 
 def _line(click: Click, question: Question, judged: Judged) -> audit.Entry:
     """Say what the vote will do if it counts: nobody else's vote can count that was not considered."""
-    votes, quorum = 1 + len(judged.still_reviewers), int(question.snapshot["quorum"])
+    votes, quorum = _votes(judged), int(question.snapshot["quorum"])
     decides = click.decision is Decision.REJECT or votes >= quorum
     done = {Decision.APPROVE: "approved", Decision.REJECT: "rejected"}[click.decision]
     detail = {

@@ -32,6 +32,7 @@ SELECT t.token_hash, t.approval_id, t.decision AS allows, t.surface, t.card_id, 
 -- Record people's answers, each to a draft of its own, and, at the quorum, everything that follows: the question is
 -- spent, draft and run move, the effect is put into the outbox with the very bytes of the stored revision. The heads are
 -- locked already, so what is tested here stays true until the commit; deadlines are tested against clock_timestamp().
+-- A vote counts while its voter is a reviewer: one that is given again counts where those of others count again by now.
 -- (The array of tokens finds each by its key, where a join would read them all.)
 -- zero rows: the question is over, has changed, is not this token's, or was already answered by this person
 WITH given AS (
@@ -70,6 +71,11 @@ WITH given AS (
        SET decision = excluded.decision, counted_as = excluded.counted_as, shown_hash = excluded.shown_hash,
            voted_at = clock_timestamp()
      WHERE votes.decision <> excluded.decision
+        OR EXISTS (SELECT FROM asked
+                    WHERE asked.approval_id = excluded.approval_id AND asked.quorum <= 1 + (
+                          SELECT count(*) FROM votes AS v
+                           WHERE v.approval_id = asked.approval_id AND v.decision = 'approve'
+                             AND v.subject <> asked.subject AND v.subject = ANY(asked.still_reviewers)))
     RETURNING approval_id
 ), counted AS (
     SELECT asked.*,

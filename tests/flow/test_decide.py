@@ -306,6 +306,42 @@ async def test_vote_of_someone_who_left(dsn: str, db: Database) -> None:
     assert counters(dsn) == (0, 0)
 
 
+# Both votes of two who were never reviewers at the same time count once both are: either of them presses again.
+@pytest.mark.parametrize("presses", ["U0ALICE", "U0BOB"])
+async def test_vote_of_someone_who_came_back(dsn: str, db: Database, presses: str) -> None:
+    draft = make_draft(dsn, snapshot={"quorum": 2})
+    token = make_token(dsn, draft)
+    await decide(deciding(db), click(draft, token))
+    alone = deciding(db, reviewers=("U0BOB",))
+    for reached in (True, False):  # The second time it is told apart: it would decide nothing.
+        answer = await decide(alone, click(draft, token, "U0BOB"))
+        assert isinstance(answer, Decided) is reached
+    assert counters(dsn) == (0, 0)
+    answer = await decide(deciding(db), click(draft, token, presses))
+    assert isinstance(answer, Decided)
+    assert answer.voted.reached
+    assert counters(dsn) == (1, 1)
+    assert len(rows(dsn, "SELECT subject FROM votes")) == 2
+    (approval,) = rows(dsn, "SELECT approver_subject, token_hash FROM approvals WHERE decision = 'approve'")
+    assert approval["approver_subject"] == f"slack:{HOME}:{presses}"
+    async with db.connection() as conn:
+        chain = await audit.read_chain(conn, draft["key"])
+    assert [line.action for line in chain] == ["voted", "voted", "approved"]
+    assert '"votes":2' in (chain[-1].detail or "")
+
+
+# Whoever voted may still reject, and the record does not count them twice.
+async def test_reject_after_a_vote(dsn: str, db: Database) -> None:
+    draft = make_draft(dsn, snapshot={"quorum": 2})
+    await decide(deciding(db), click(draft, make_token(dsn, draft)))
+    token = make_token(dsn, draft, "reject")
+    answer = await decide(deciding(db), click(draft, token, decision=Decision.REJECT, reason="no"))
+    assert isinstance(answer, Decided)
+    async with db.connection() as conn:
+        chain = await audit.read_chain(conn, draft["key"])
+    assert '"votes":1' in (chain[-1].detail or "")
+
+
 # A token that was never ours is told apart from one that is over.
 async def test_unknown_token(dsn: str, db: Database) -> None:
     draft = make_draft(dsn)
