@@ -386,6 +386,23 @@ async def test_correction_outdates_the_reopened_effect(
     assert effect["state"] == "cancelled" or effect["known_version"] == 7
 
 
+# A correction is judged by what stands when it holds the head: an effect that ends at this moment has ended.
+async def test_correction_waits_for_the_end(receiver: Receiver, db: Database, dsn: str) -> None:
+    old = make_draft(dsn, status="approved", run={"version": 6, "entity": "cust-77", "event_key": "old"})
+    make_effect(dsn, draft=old, state="sending", started=True, lease_age_seconds=-30)
+    async with db.transaction() as conn:
+        await heads.lock_heads(conn, [old["draft_key"]])
+        await conn.execute(
+            "UPDATE effect_outbox SET state = 'completed', lease_owner = NULL, lease_expires_at = NULL"
+        )
+        correcting = asyncio.create_task(receiver.receive(correction(9)))
+        waiting = asyncio.create_task(locked_out(dsn))
+        await asyncio.wait({correcting, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        assert not correcting.done(), "judged before its time"
+        await waiting
+    assert isinstance(await correcting, Accepted)
+
+
 # An equal version is stale as ever while what it replaces is open, or does not hold the newest.
 async def test_correction_that_is_stale(receiver: Receiver, dsn: str) -> None:
     make_run(dsn, state="awaiting_human", version=7, entity="cust-77", event_key="old")
