@@ -306,7 +306,7 @@ async def test_vote_of_someone_who_left(dsn: str, db: Database) -> None:
     assert counters(dsn) == (0, 0)
 
 
-# Both votes of two who were never reviewers at the same time count once both are: either of them presses again.
+# Votes of two who were not reviewers at the same time count once both are: either of them presses again.
 @pytest.mark.parametrize("presses", ["U0ALICE", "U0BOB"])
 async def test_vote_of_someone_who_came_back(dsn: str, db: Database, presses: str) -> None:
     draft = make_draft(dsn, snapshot={"quorum": 2})
