@@ -41,11 +41,11 @@ from store.alerts import raise_alert
 from store.database import Database
 from store.wire import Wire
 
-POLL_SECONDS: Final = 5.0  # The net under a lost wake; idle, that is a handful of cheap questions.
+POLL_SECONDS: Final = 10.0  # The net under a lost wake; idle, that is a handful of cheap questions.
+RETRY_SECONDS: Final = 5.0  # The same where a next try may be due within seconds: what is sent and shown.
 REST_SECONDS: Final = 0.05  # What people see may wait so long, that many clicks ask for it once.
-TURN_SECONDS: Final = 1.0  # A channel takes one post a second; a card whose turn has come is found then.
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
-FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6); nothing counted asks nothing.
+FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6).
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.
 _AFTER_DRAFT: Final = ("draft", "places", "show", "resume", "alert", "dispatch")
 _AFTER_EXPIRY: Final = ("places", "show", "draft", "resume")
@@ -127,8 +127,12 @@ class _Bell:
             self.wakes.now(*names)
 
     def ring_in(self, seconds: float, *names: str) -> None:
-        """Wake these steps so much later; the net catches what a stop in between drops."""
-        asyncio.get_running_loop().call_later(seconds, self.ring, *names)
+        """Wake these steps here so much later; the net catches what a stop in between drops."""
+        asyncio.get_running_loop().call_later(seconds, self._ring_here, *names)
+
+    def _ring_here(self, *names: str) -> None:
+        if self.wakes is not None:
+            self.wakes.here(*names)
 
 
 def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -> Process:
@@ -141,7 +145,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
     bell = _Bell()
     outside = build_outside(settings)
     db = Database(dsn)
-    counts = tally.Tally(db)
+    counts = tally.Tally(db, due=lambda: bell.ring_in(FLUSH_SECONDS, "count"))
     parts = Parts(
         db=db,
         outside=outside,
@@ -201,6 +205,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
             names=Names(outside.slack, outside.pace),
             actions_enabled=settings.ai_actions_enabled,
             language=settings.language,
+            due_in=lambda seconds: bell.ring_in(seconds, "show"),
         )
     )
     telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language)
@@ -210,7 +215,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
-        Step("redraft", parts.redrafter.run_once, POLL_SECONDS),
+        Step("redraft", parts.redrafter.run_once, RETRY_SECONDS),
         Step(
             "places",
             partial(places.run_once, places.Placing(db, policy)),
@@ -218,19 +223,19 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
             ("show",),
             REST_SECONDS,
         ),
-        Step("show", shower.run_once, TURN_SECONDS, rest_seconds=REST_SECONDS),
-        Step("dispatch", parts.dispatcher.run_once, POLL_SECONDS),
+        Step("show", shower.run_once, RETRY_SECONDS, rest_seconds=REST_SECONDS),
+        Step("dispatch", parts.dispatcher.run_once, RETRY_SECONDS),
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
-        Step("home", parts.doors.homes.run_once, POLL_SECONDS),
+        Step("home", parts.doors.homes.run_once, RETRY_SECONDS),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
         Step(
             "resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",), REST_SECONDS
         ),
-        Step("alert", partial(alert.run_once, telling), POLL_SECONDS),
-        Step("count", partial(tally.run_once, parts.counts), FLUSH_SECONDS),
+        Step("alert", partial(alert.run_once, telling), RETRY_SECONDS),
+        Step("count", partial(tally.run_once, parts.counts), RETRY_SECONDS),
     ]
 
 

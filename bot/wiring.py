@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import uvicorn
@@ -39,6 +39,7 @@ COLLECTED_AFTER: Final = (
     20,
     50,
 )  # The default looks every 700 objects: a batch of events makes thousands.
+TICK_SECONDS: Final = 1.0  # How often the Date header moves; uvicorn would look around ten times as often.
 BACKLOG: Final = 2048  # n8n opens a connection an event; a burst waits here while one batch is stored.
 
 
@@ -116,7 +117,7 @@ async def _show_switch(process: Process) -> None:
 
 async def _serve_http(process: Process, listener: socket.socket) -> None:
     """Serve until a signal; then answer what is in hand."""
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             process.app,
             log_config=None,
@@ -133,15 +134,31 @@ async def _serve_http(process: Process, listener: socket.socket) -> None:
     log.info("stopping")
 
 
+class _Server(uvicorn.Server):
+    """Serves until it is told to leave, and sleeps in between."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """Answer what is in hand, and take no more."""
+        self.should_exit = True
+        self._leaving.set()
+
+    async def main_loop(self) -> None:
+        """Keep the Date header."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._leaving.wait()
+
+
 @contextmanager
-def _heeding_signals(server: uvicorn.Server) -> Iterator[None]:
+def _heeding_signals(server: _Server) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-
-    def leave() -> None:
-        server.should_exit = True
-
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, leave)
+        loop.add_signal_handler(number, server.leave)
     try:
         yield
     finally:

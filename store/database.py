@@ -4,7 +4,9 @@ Not here: statements (sql/queries) or which role owns the schema (store/migrate)
 """
 
 import asyncio
+import select
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import ContextVar
@@ -29,7 +31,7 @@ IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths 
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
 RECONNECT_SECONDS = 3.0  # Later tries wait ever longer; after this the next caller begins anew, at once.
-TRUSTED_SECONDS = 1.0  # A connection used this recently is alive, or one call fails and all are asked again.
+TRUSTED_SECONDS = 30.0  # Used this recently it is alive, or its socket says so, or one call fails.
 NEVER = float("-inf")
 RETRIES = 3  # Serialisation faults and lost connections repeat seldom; more tries hide an outage.
 
@@ -71,6 +73,14 @@ def outside_transaction() -> None:
         raise NetworkInTransaction("a network call may not be made inside a database transaction")
 
 
+class _NewestFirst(deque[Connection]):
+    """Lends what came back last: its plans are made, its caches are full, and it was alive a moment ago."""
+
+    def popleft(self) -> Connection:
+        """Take the newest; the pool asks for the oldest."""
+        return self.pop()
+
+
 class Database:
     """A pool of connections that have taken the restricted role."""
 
@@ -96,6 +106,7 @@ class Database:
             reconnect_timeout=RECONNECT_SECONDS,
             kwargs={"autocommit": True, "application_name": name, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
         )
+        self._pool._pool = _NewestFirst()  # noqa: SLF001 - psycopg_pool lends in turn and has no setting for it
 
     async def open(self) -> None:
         """Start the pool in the background; the first connection may come later."""
@@ -211,10 +222,21 @@ class Database:
 
 
 async def _check_if_idle(conn: Connection) -> None:
-    """Ask a connection whether it lives, unless it was used a moment ago: the question costs a round trip."""
-    if conn.pgconn.socket >= 0 and _last_used.get(conn, NEVER) > time.monotonic() - TRUSTED_SECONDS:
+    """Ask a connection whether it lives, unless it was used not long ago: the question costs a round trip.
+
+    A server that ended it has said so; only behind a proxy or a dead line is there nothing to be read.
+    """
+    is_fresh = _last_used.get(conn, NEVER) > time.monotonic() - TRUSTED_SECONDS
+    if is_fresh and conn.pgconn.socket >= 0 and not _has_said(conn.pgconn.socket):
         return
     await AsyncConnectionPool.check_connection(conn)
+
+
+def _has_said(number: int) -> bool:
+    """Whether there is something to be read, as there is at the end of a connection."""
+    poll = select.poll()
+    poll.register(number, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def _roll_back(conn: Connection) -> None:

@@ -50,7 +50,7 @@ async def read_scopes(conn: Connection) -> dict[str, bool]:
 
 async def queue_for_switch(conn: Connection) -> None:
     """Stand in line before starting sends, in the transaction of the start."""
-    await _QUEUE.value(conn)
+    await _QUEUE.run(conn)
 
 
 async def lock_switch(conn: Connection) -> None:

@@ -14,6 +14,7 @@ from store.queries import Connection, query
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.01  # What is said within it is one NOTIFY, however many commits it was.
+WHOLE_SECONDS = 1.0  # What began to arrive is a whole message within it, or was none.
 RECONNECT_SECONDS = 5.0  # Polling covers the gap, so there is no hurry.
 
 _NOTIFY = query("wake_others")
@@ -62,10 +63,12 @@ class Wire:
 
     async def _listen(self, conn: Connection) -> None:
         await _LISTEN.run(conn)
-        async for message in conn.notifies():
-            sender, _, names = message.payload.partition(" ")
-            if sender != self._owner:
-                self._heard(names.split(","))
+        while True:
+            await _readable(conn)  # Waiting in notifies() would look ten times a second.
+            async for message in conn.notifies(timeout=WHOLE_SECONDS, stop_after=1):
+                sender, _, names = message.payload.partition(" ")
+                if sender != self._owner:
+                    self._heard(names.split(","))
 
     async def _tell(self, conn: Connection) -> None:
         while True:
@@ -78,3 +81,15 @@ class Wire:
             except psycopg.Error:
                 self.say(names)  # An idle connection that was cut is noticed only now.
                 raise
+
+
+async def _readable(conn: Connection) -> None:
+    """Wait until the server says something, or hangs up."""
+    loop = asyncio.get_running_loop()
+    heard = asyncio.Event()
+    number = conn.fileno()
+    loop.add_reader(number, heard.set)
+    try:
+        await heard.wait()
+    finally:
+        loop.remove_reader(number)

@@ -70,6 +70,7 @@ class Timer:
 
     def start(self) -> None:
         """Begin; every step runs once now, for what was left when the last process died."""
+        now = datetime.now(UTC)  # One for all: steps that are due together are one wake of the scheduler.
         for name, running in self._steps.items():
             self._scheduler.add_job(
                 self._tick,
@@ -77,7 +78,7 @@ class Timer:
                 seconds=running.step.every_seconds,
                 args=[name],
                 id=name,
-                next_run_time=datetime.now(UTC),
+                next_run_time=now,
             )
         self._scheduler.start()
 

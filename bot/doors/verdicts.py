@@ -16,9 +16,9 @@ from bot.contracts.click import Decision
 from bot.flow.decide import Decided
 from bot.flow.edit import Fault, Unfit
 
-# Steps that a decision makes work for: the card says so, effects leave, the next card gets the place, whoever
-# waits upstream hears.
-WOKEN: Final = ("show", "dispatch", "places", "resume")
+# Steps that a decision makes work for: effects leave, and first; the card says so, the next card gets the
+# place, whoever waits upstream hears.
+WOKEN: Final = ("dispatch", "show", "places", "resume")
 REDRAFT_WOKEN: Final = ("show", "redraft")
 # What was typed lost its object: something newer took the place of what the person had before them.
 OVERTAKEN: Final = frozenset(

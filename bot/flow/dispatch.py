@@ -179,7 +179,7 @@ class Dispatcher:
             await giveback.put_back(deps.db, deps.owner, rows, deps.ops_channel)
 
     async def _start(self, held: Sequence[_Held]) -> dict[UUID, StartedRow]:
-        async with self._deps.db.transaction() as conn:
+        async with self._deps.db.transaction(pipelined=True) as conn:
             await switch.queue_for_switch(conn)
             return await outbox.start_effects(
                 conn,

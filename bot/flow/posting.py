@@ -136,6 +136,8 @@ async def _record(desk: Desk, errand: Errand, drawing: Drawing, ts: str) -> None
     shown = Shown(ts, version, drawing.shown_hash, max(revision, card.noted_revision), rest)
     async with desk.db.connection() as conn:
         await cards.record_shown(conn, errand.hold, shown)
+    if rest:
+        desk.due_in(rest)
     reach("show.after_shown")
 
 

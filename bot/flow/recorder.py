@@ -76,5 +76,5 @@ class Recorder:
             await settle.record(conn, self.owner, batch, self.ops_channel)
             reach("dispatch.before_record")
 
-        await self.db.retrying(work)
+        await self.db.retrying(work, pipelined=True)
         reach("dispatch.after_record")

@@ -3,6 +3,7 @@
 Ground of show. Not here: the calls themselves (posting).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -59,11 +60,12 @@ Card = DraftCard | EffectCard | QueueCard
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What bringing cards to Slack needs."""
+    """What bringing cards to Slack needs; `due_in` hears in how many seconds a card is due again."""
 
     db: Database
     slack: SlackClient
     turns: Turns
+    due_in: Callable[[float], None] = lambda _seconds: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ async def postpone(desk: Desk, hold: CardHold, wait_seconds: float, *, counted: 
     """Give the card back until later; LostRace when it is another worker's by now."""
     async with desk.db.connection() as conn:
         await cards.postpone_card(conn, hold, wait_seconds=wait_seconds, counted=counted)
+    desk.due_in(wait_seconds)
 
 
 def _backoff(attempts: int) -> float:

@@ -35,7 +35,10 @@ UNREADABLE_SECONDS: Final = 600.0  # A card without its rows is a fault for peop
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What showing needs. `pace` and `names` are the process's own; `actions_enabled` is the setting."""
+    """What showing needs. `pace` and `names` are the process's own; `actions_enabled` is the setting.
+
+    `due_in` hears in how many seconds a card that has to wait will be due.
+    """
 
     db: Database
     owner: str
@@ -45,6 +48,7 @@ class Showing:
     actions_enabled: bool
     language: str = "en"
     clock: Callable[[], float] = time.monotonic
+    due_in: Callable[[float], None] = lambda _seconds: None
 
 
 class Shower:
@@ -52,7 +56,7 @@ class Shower:
 
     def __init__(self, deps: Showing) -> None:
         self._deps = deps
-        self._desk = Desk(deps.db, deps.slack, Turns(deps.pace, deps.clock))
+        self._desk = Desk(deps.db, deps.slack, Turns(deps.pace, deps.clock), deps.due_in)
 
     async def run_once(self) -> int:
         """Draw up to BATCH cards that are behind and due; give how many were taken in hand.

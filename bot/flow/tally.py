@@ -4,7 +4,7 @@ Not here: what the answers are (receive) and how figures are shown (bot/doors/he
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from store import intake
 from store.database import Database
@@ -14,15 +14,21 @@ Counts = Mapping[tuple[str, str, str], int]
 
 
 class Tally:
-    """What was answered since the last flush: by source, kind and status, and by key for what came again."""
+    """What was answered since the last flush: by source, kind and status, and by key for what came again.
 
-    def __init__(self, db: Database) -> None:
+    `due` is called when there is something to flush that was not there before.
+    """
+
+    def __init__(self, db: Database, *, due: Callable[[], None] = lambda: None) -> None:
         self._db = db
+        self._due = due
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._repeats: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, source: str, kind: str, status: str, *, repeated_key: str | None = None) -> None:
         """Count one answer; `repeated_key` names the key that was seen again."""
+        if not self._counts:
+            self._due()
         self._counts[source, kind, status] += 1
         if repeated_key is not None:
             self._repeats[repeated_key][status] += 1
@@ -56,5 +62,5 @@ class Tally:
 
 
 async def run_once(tally: Tally) -> int:
-    """Flush the counts; the timer calls this every second, and the stop once more."""
+    """Flush the counts; called a second after the first of them, and once more at the stop."""
     return await tally.flush()

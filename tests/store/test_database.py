@@ -339,8 +339,12 @@ async def assert_whole(db: Database, dsn: str) -> None:
 
 
 # F035: every session was ended behind the pool's back, as by a restart; the next call works all the same.
-async def test_after_a_restart_the_next_call_works(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "TRUSTED_SECONDS", 0.0)  # the connections lay idle for a while
+# Whether the connections were just used or lay idle: a server that ends one says so.
+@pytest.mark.parametrize("trusted_seconds", [0.0, 3600.0])
+async def test_after_a_restart_the_next_call_works(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, trusted_seconds: float
+) -> None:
+    monkeypatch.setattr(database, "TRUSTED_SECONDS", trusted_seconds)
     async with opened(dsn, max_size=2) as db:
         kill(dsn, *await both_pids(db))
         async with db.transaction() as conn:
@@ -348,9 +352,9 @@ async def test_after_a_restart_the_next_call_works(dsn: str, monkeypatch: pytest
     assert raised(dsn) == ["one"]
 
 
-# F035: the same to connections that were used a moment ago: one call fails, cleanly, and then all work.
+# F035: the same behind a line that has not told us yet: one call fails, cleanly, and then all work.
 async def test_after_a_cut_at_most_one_call_fails(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "TRUSTED_SECONDS", 3600.0)
+    monkeypatch.setattr(database, "_has_said", lambda _socket: False)
     async with opened(dsn, max_size=2) as db:
         kill(dsn, *await both_pids(db))
         with pytest.raises(DatabaseAway):
@@ -360,6 +364,18 @@ async def test_after_a_cut_at_most_one_call_fails(dsn: str, monkeypatch: pytest.
             await raise_alert(conn, "two")
         assert await both_pids(db)
     assert raised(dsn) == ["two"]
+
+
+# What is asked for next goes to the connection that came back last: its plans are made.
+async def test_the_newest_connection_is_lent_first(dsn: str) -> None:
+    async with opened(dsn, max_size=2) as db:
+        async with db.connection() as one:
+            async with db.connection() as two:
+                last = await pid_of(one)
+            assert await pid_of(two) != last
+        for _ in range(3):
+            async with db.connection() as again:
+                assert await pid_of(again) == last
 
 
 async def both_pids(db: Database) -> set[int]:
