@@ -43,7 +43,7 @@ from store.wire import Wire
 
 POLL_SECONDS: Final = 10.0  # The net under a lost wake; idle, that is a handful of cheap questions.
 RETRY_SECONDS: Final = 5.0  # The same where a next try may be due within seconds: what is sent and shown.
-REST_SECONDS: Final = 0.05  # What people see may wait so long, that many clicks ask for it once.
+REST_SECONDS: Final = 0.05  # What people see may wait so long, that what one click sets off is drawn once.
 SWEEP_SECONDS: Final = 20.0  # What the clock changes reaches state and card within a minute (SPEC section 9).
 FLUSH_SECONDS: Final = 1.0  # Counters are at most this old (SPEC section 6).
 IDENTITY_SECONDS: Final = 15.0  # Slack being away at the start is seldom, and short.

@@ -23,7 +23,8 @@ class Step:
     """One background step. `run_once` gives the rows it handled; while it handles some it runs again.
 
     `every_seconds` is the net under wakes that were lost; `wakes` are the steps that its work is work for.
-    `rest_seconds` lie between two runs, however many wakes come meanwhile: a storm of clicks is one run.
+    `rest_seconds` lie before each run, however many wakes come meanwhile: a storm of clicks is one run, and
+    what somebody waits for goes first.
     """
 
     name: str
@@ -44,7 +45,6 @@ class _Running:
     failing: bool = False
     ticked_at: float = field(default_factory=time.time)
     beat_at: float = field(default_factory=time.monotonic)
-    rested_at: float = 0.0
 
 
 class Timer:
@@ -107,13 +107,12 @@ class Timer:
     async def _work(self, running: _Running) -> None:
         try:
             while running.again and not self._leaving.is_set():
-                await self._rest(running.rested_at - time.monotonic())
+                await self._rest(running.step.rest_seconds)
                 if self._leaving.is_set():
                     break
                 running.again = False
                 handled = await self._run_guarded(running)
                 running.beat_at = time.monotonic()
-                running.rested_at = running.beat_at + running.step.rest_seconds
                 if handled:
                     running.again = True
                     self.wake(*running.step.wakes)

@@ -1,9 +1,11 @@
 -- name: claim_effects
 -- Take due effects for an owner that is about to send them, at most so many a lane. Lanes are walked by their index,
--- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance.
+-- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance. The
+-- commit is not waited for: a claim that a crash loses was not started, and the start's own commit makes both durable.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH RECURSIVE gate AS MATERIALIZED (
-    SELECT scope FROM kill_switch WHERE scope = 'all' AND open AND %(enabled)s::boolean
+    SELECT scope, set_config('synchronous_commit', 'off', true)
+      FROM kill_switch WHERE scope = 'all' AND open AND %(enabled)s::boolean
 ), lanes AS (
     (SELECT e.lane, e.kind, e.effect_type FROM effect_outbox AS e
       WHERE e.state = 'pending' AND EXISTS (SELECT FROM gate)

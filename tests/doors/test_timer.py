@@ -149,16 +149,25 @@ async def test_a_step_with_work_runs_on_and_wakes_others() -> None:
 # A step that rests runs once for all the wakes that come while it does.
 async def test_wakes_gather_while_a_step_rests() -> None:
     work = Work()
-    step = Step("rests", work.run_once, HOUR, rest_seconds=HOUR)
+    step = Step("rests", work.run_once, HOUR, rest_seconds=0.001)
     timer = timer_of(step)
     async with running(timer, work):
+        for _ in range(5):
+            timer.wake("rests")
         await work.begun()
         work.end()
         await settled()
-        for _ in range(5):
-            timer.wake("rests")
-            await settled()
         assert work.runs == 1
+
+
+# It rests before it runs, and a stop does not wait for that.
+async def test_a_step_rests_before_it_runs() -> None:
+    work = Work()
+    timer = timer_of(Step("rests", work.run_once, HOUR, rest_seconds=HOUR))
+    async with running(timer, work):
+        timer.wake("rests")
+        await settled()
+    assert work.runs == 0
 
 
 # A failing step is reported at its first failure in a row, counted at each, and goes on when woken.
