@@ -128,9 +128,10 @@ class _Bell:
 
     def ring_in(self, seconds: float, *names: str) -> None:
         """Wake these steps here so much later; the net catches what a stop in between drops."""
-        asyncio.get_running_loop().call_later(seconds, self._ring_here, *names)
+        asyncio.get_running_loop().call_later(seconds, self.ring_here, *names)
 
-    def _ring_here(self, *names: str) -> None:
+    def ring_here(self, *names: str) -> None:
+        """Wake these steps in this process alone."""
         if self.wakes is not None:
             self.wakes.here(*names)
 
@@ -145,7 +146,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
     bell = _Bell()
     outside = build_outside(settings)
     db = Database(dsn)
-    counts = tally.Tally(db, due=lambda: bell.ring_in(FLUSH_SECONDS, "count"))
+    counts = tally.Tally(db, due=partial(bell.ring_here, "count"))
     parts = Parts(
         db=db,
         outside=outside,
@@ -235,7 +236,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
             "resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",), REST_SECONDS
         ),
         Step("alert", partial(alert.run_once, telling), RETRY_SECONDS),
-        Step("count", partial(tally.run_once, parts.counts), RETRY_SECONDS),
+        Step("count", partial(tally.run_once, parts.counts), RETRY_SECONDS, rest_seconds=FLUSH_SECONDS),
     ]
 
 

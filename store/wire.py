@@ -13,7 +13,7 @@ from store.queries import Connection, query
 
 log = logging.getLogger(__name__)
 
-GATHER_SECONDS = 0.01  # What is said within it is one NOTIFY, however many commits it was.
+GATHER_SECONDS = 0.05  # What is said within it is one NOTIFY, however many commits it was.
 WHOLE_SECONDS = 1.0  # What began to arrive is a whole message within it, or was none.
 RECONNECT_SECONDS = 5.0  # Polling covers the gap, so there is no hurry.
 

@@ -62,5 +62,5 @@ class Tally:
 
 
 async def run_once(tally: Tally) -> int:
-    """Flush the counts; called a second after the first of them, and once more at the stop."""
+    """Flush the counts; called a second after something was counted, and once more at the stop."""
     return await tally.flush()
