@@ -14,6 +14,7 @@ from starlette.routing import Router
 
 from bot import RELEASE
 from bot.connectors.connector import Kit
+from bot.connectors.probe import Prober, build_prober
 from bot.connectors.reach import Reach
 from bot.doors import health, intake, openapi, runs, slack_app
 from bot.doors.answers import NotFound
@@ -65,6 +66,7 @@ class Outside:
     model: ModelClient
     reach: Reach
     registry: Registry
+    prober: Prober
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def build_outside(settings: Settings) -> Outside:
         model=ModelClient(endpoint),
         reach=reach,
         registry=build_registry(kit),
+        prober=build_prober(kit),
     )
 
 
@@ -173,6 +176,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
                 actions_enabled=settings.ai_actions_enabled,
                 ops_channel=settings.ops_channel,
                 settled=partial(bell.ring, *_AFTER_EFFECT),
+                prober=outside.prober,
             )
         ),
         doors=slack_app.build_slack_doors(

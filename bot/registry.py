@@ -49,7 +49,8 @@ def find_connectors() -> dict[str, ModuleType]:
 def find_addresses(effect: EffectPolicy) -> dict[str, str]:
     """Which URLs sending this effect would call, by the key that says so. Raises RegistryError."""
     module = find_connectors().get(effect.type)
-    return dict(getattr(module, "addresses", lambda _: {})(effect))
+    probe = {} if effect.probe is None else {"probe.url": effect.probe.example()}
+    return dict(getattr(module, "addresses", lambda _: {})(effect)) | probe
 
 
 def find_effect_types() -> frozenset[str]:

@@ -368,6 +368,7 @@ END), (0)::bigint)) STORED,
     reason           text,
     created_at       timestamp with time zone NOT NULL DEFAULT now(),
     updated_at       timestamp with time zone NOT NULL DEFAULT now(),
+    held_since       timestamp with time zone,
     CONSTRAINT effect_outbox_pkey PRIMARY KEY (effect_id),
     CONSTRAINT effects_failed_says_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
     CONSTRAINT effects_known_state CHECK (state = ANY (ARRAY['pending'::text, 'sending'::text, 'completed'::text, 'unknown'::text, 'failed'::text, 'cancelled'::text])),
@@ -384,6 +385,7 @@ COMMENT ON COLUMN effect_outbox.next_attempt_at IS 'Pending: due. Unknown: when 
 COMMENT ON COLUMN effect_outbox.fresh_until IS 'After this the approval is too old to send; none for effects without a person''s approval to outlive.';
 COMMENT ON COLUMN effect_outbox.started_at IS 'Set right before the call of this try: splits an expired lease into not sent and unknown.';
 COMMENT ON COLUMN effect_outbox.ambiguous_at IS 'First time a try may have reached the provider; then no machine writes failed.';
+COMMENT ON COLUMN effect_outbox.held_since IS 'Since when the probe of its record tells nothing; the wait until it is asked again grows with this.';
 CREATE INDEX effects_cancelled_by_key ON effect_outbox USING btree (idempotency_key) WHERE state = 'cancelled'::text;
 CREATE INDEX effects_due ON effect_outbox USING btree (lane, next_attempt_at) WHERE state = 'pending'::text;
 CREATE INDEX effects_going_stale ON effect_outbox USING btree (fresh_until) WHERE state = 'pending'::text AND fresh_until IS NOT NULL;

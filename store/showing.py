@@ -28,6 +28,7 @@ class EffectFacts(Row):
     ambiguous_at: datetime | None
     not_before: datetime | None
     next_attempt_at: datetime
+    held_since: datetime | None
     updated_at: datetime
 
 

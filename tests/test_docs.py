@@ -20,11 +20,13 @@ from bot.connectors.answers import write_outcomes
 from bot.contracts.problem import STATUS_AND_TITLE
 from bot.demo.events import BUTTONS
 from bot.doors.health import events_figure, work_figures
-from bot.policy.clauses import Clause, EffectPolicy, Retention, Rule
+from bot.policy.ahead import Probe
+from bot.policy.clauses import EffectPolicy, Retention, Rule
 from bot.policy.kinds import load_policy
 from bot.policy.retries import write_matrix
 from bot.policy.signatures import SignedMessage, verify
 from bot.policy.terms import Kind
+from bot.policy.values import Clause
 from bot.registry import find_connectors
 from bot.settings import Settings
 from store.states import OUTCOMES as RUN_OUTCOMES
@@ -164,11 +166,13 @@ def test_env_example_names_every_setting() -> None:
 
 # The tables of the policy's keys name exactly the keys there are.
 @pytest.mark.parametrize(
-    ("heading", "clause"), [("For a kind:", Kind), ("For `effect`:", EffectPolicy)], ids=["kind", "effect"]
+    ("heading", "clause"),
+    [("For a kind:", Kind), ("For `effect`:", EffectPolicy), ("For `probe`:", Probe)],
+    ids=["kind", "effect", "probe"],
 )
 def test_policy_tables_name_every_key(heading: str, clause: type[Clause]) -> None:
     rows = table(README.split(heading, 1)[1], "key | default")
-    assert sorted(named(row[0])[0] for row in rows) == sorted(keys_of(clause))
+    assert sorted(name for row in rows for name in named(row[0])) == sorted(keys_of(clause))
 
 
 # The defaults that the policy's tables tell are those that an empty key gets.

@@ -18,6 +18,8 @@ from bot.demo.slack_workspace import C_OPS, C_REVIEW, S_ADMINS, S_REVIEWERS
 from bot.doctor import examine
 from bot.settings import Settings
 
+ALLOWED = "n8n.example, hooks.example, crm.example"
+PROBED = "effect.probe.url: crm.example"
 POLICY = f"""
 [kinds.customer_email]
 gate = "approve_first"
@@ -31,6 +33,8 @@ type = "object"
 type = "http"
 target = "https://n8n.example/webhook/send-mail"
 recipient = "payload.to"
+lookup = "https://hooks.example/webhook/sent/{{effect_id}}"
+probe = {{ url = "https://crm.example/{{entity}}", version = "version" }}
 """
 
 
@@ -52,7 +56,7 @@ def environment(slack: SlackStandIn, dsn: str, folder: Path) -> dict[str, str]:
         "SLACK_SIGNING_SECRET": slack.state.workspace.signing_secret,
         "SLACK_API_URL": slack.api_url,
         "INTAKE_TOKENS": "n8n:0123456789abcdef",
-        "EFFECT_ALLOWED_HOSTS": "n8n.example",
+        "EFFECT_ALLOWED_HOSTS": ALLOWED,
         "AI_ACTIONS_ENABLED": "true",
         "POLICY_FILE": str(policy),
         "ADMIN_USERS": S_ADMINS,
@@ -81,7 +85,13 @@ async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
     assert all(line.startswith("ok     ") for line in said[:-1])
     for part in ("DATABASE_URL", "POLICY_FILE", "SLACK_BOT_TOKEN: ", "scopes", C_REVIEW, C_OPS, S_REVIEWERS):
         assert any(part in line for line in said), part
-    for part in (S_ADMINS, "App Home", f"OPENAI_MODEL: {MODEL_NAME}", "effect.target: n8n.example"):
+    for part in (
+        S_ADMINS,
+        "App Home",
+        f"OPENAI_MODEL: {MODEL_NAME}",
+        "effect.target: n8n.example",
+        "effect.probe.url: crm.example",
+    ):
         assert any(part in line for line in said), part
 
 
@@ -97,7 +107,14 @@ async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
             {"ADMIN_USERS": "S0NOBODY"},
             "wrong  user group S0NOBODY (ADMIN_USERS): there is no such user group",
         ),
-        ({"EFFECT_ALLOWED_HOSTS": ""}, "wrong  kinds.customer_email.effect.target: EFFECT_ALLOWED_HOSTS"),
+        (
+            {"EFFECT_ALLOWED_HOSTS": "hooks.example, crm.example"},
+            "wrong  kinds.customer_email.effect.target: EFFECT_ALLOWED_HOSTS",
+        ),
+        (
+            {"EFFECT_ALLOWED_HOSTS": "n8n.example, hooks.example, crm.example:8443"},
+            "wrong  kinds.customer_email.effect.probe.url: EFFECT_ALLOWED_HOSTS",
+        ),
         ({"AI_ACTIONS_ENABLED": "yes"}, "wrong  AI_ACTIONS_ENABLED must be exactly true or false"),
         ({"SLACK_BOT_TOKEN": ""}, "wrong  SLACK_BOT_TOKEN is not set"),
         ({"DATABASE_URL": "postgresql://postgres@127.0.0.1:1/x"}, "wrong  DATABASE_URL: cannot be used"),

@@ -167,9 +167,10 @@ _NEVER: dict[str, LiteralString] = {
     "two open drafts of one key": """
         SELECT draft_key FROM drafts WHERE status IN ('pending', 'scheduled', 'approved')
          GROUP BY 1 HAVING count(*) > 1""",
-    "a decision taken twice": """
-        SELECT draft_id, revision FROM approvals WHERE decision = 'approve'
-         GROUP BY 1, 2 HAVING count(*) > 1""",
+    "a decision taken twice, and not withdrawn in between": """
+        SELECT a.draft_id, a.revision FROM approvals AS a WHERE a.decision = 'approve'
+         GROUP BY 1, 2 HAVING count(*) > 1 + (SELECT count(*) FROM effect_outbox AS e
+                                               WHERE e.draft_id = a.draft_id AND e.state = 'cancelled')""",
     "two effects of one key": """
         SELECT idempotency_key FROM effect_outbox WHERE state <> 'cancelled'
          GROUP BY idempotency_key, effect_type, target HAVING count(*) > 1""",
@@ -200,10 +201,10 @@ _NEVER_WHERE_PEOPLE_DECIDE: dict[str, LiteralString] = {
                             WHERE a.draft_id = e.draft_id AND a.decision = 'approve')""",
     "a decision, and not one line for it": """
         SELECT d.draft_id FROM drafts AS d JOIN workflow_runs AS r USING (run_id)
-         WHERE EXISTS (SELECT FROM approvals AS a
-                        WHERE a.draft_id = d.draft_id AND a.decision = 'approve')
-           AND 1 <> (SELECT count(*) FROM audit_log AS l
-                      WHERE l.chain = r.idempotency_key AND l.action = 'approved')""",
+         WHERE (SELECT count(*) FROM approvals AS a
+                 WHERE a.draft_id = d.draft_id AND a.run_id = d.run_id AND a.decision = 'approve')
+            <> (SELECT count(*) FROM audit_log AS l
+                 WHERE l.chain = r.idempotency_key AND l.action = 'approved')""",
 }
 
 

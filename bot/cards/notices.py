@@ -94,6 +94,7 @@ class Alert(StrEnum):
     EARNED_LOST = "earned_lost"  # kind, reason
     KIND_GONE = "kind_gone"  # kind, count
     EFFECT_FAILED = "effect_failed"  # key, reason
+    EFFECT_HELD = "effect_held"  # key, kind, reason
     STEP_FAILED = "step_failed"  # step, reason
     SWITCH_CLOSED = "switch_closed"  # scope, who, reason
     SWITCH_OPENED = "switch_opened"  # scope, who, reason

@@ -12,6 +12,7 @@ from bot.cards.views import (
     Blocked,
     Cancelled,
     Expired,
+    Held,
     Life,
     Paused,
     Pending,
@@ -41,7 +42,7 @@ def is_open(state: State) -> bool:
 
 def may_cancel(state: State) -> bool:
     """Say whether a person may still stop it: approved or scheduled, and no send started."""
-    return isinstance(state, Approved) and isinstance(state.life, Queued | Paused | Scheduled)
+    return isinstance(state, Approved) and isinstance(state.life, Queued | Held | Paused | Scheduled)
 
 
 def state_title(state: State) -> str:
@@ -65,9 +66,9 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
     """The lines under the headline: who, when, why, and the effect's life."""
     language = view.language
     match view.state:
-        case Pending(note=note, redraft_failed=failed):
-            why = note in {PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH}
-            found = [phrase(language, f"withdrawn.{note}")] if why else []
+        case Pending(note=note, redraft_failed=failed, versions=(now, then)):
+            why = note not in {PendingNote.NEW, PendingNote.NEWER_FAILED}
+            found = [phrase(language, f"withdrawn.{note}", now=now, then=then)] if why else []
             return [*found, phrase(language, "redrafting.failed")] if failed else found
         case Blocked():
             return [phrase(language, "blocked.why")]
@@ -112,6 +113,8 @@ def _life_lines(language: str, life: Life) -> list[list[Element]]:
             parts = {"count": str(tries), "reason": because(language, reason or "")}
             when = phrase(language, "life.next", at=date(next_at)) if next_at else []
             return [[*phrase(language, "life.tried", **parts), *when]]
+        case Held(since=since, reason=reason):
+            return [phrase(language, "life.held", at=date(since), reason=because(language, reason))]
         case Paused(scope=scope):
             return [phrase(language, "life.paused", scope=outside(scope, limit=100, code=True))]
         case Scheduled(due=due):

@@ -111,15 +111,21 @@ class PendingNote(StrEnum):
     NEW = "new"
     NEWER_EVENT = "newer_event"  # withdrawn: a newer event came before anything was sent
     NOT_FRESH = "not_fresh"  # withdrawn: the approval outlived fresh_for
+    RECORD_CHANGED = "record_changed"  # withdrawn: the record has another version by now (`versions`)
+    RECORD_CLOSED = "record_closed"  # withdrawn: the record is no longer open
     NEWER_FAILED = "newer_failed"  # a newer event came, and its drafting failed
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Waits for a decision; `redraft_failed`: the last wish for another revision came to nothing."""
+    """Waits for a decision; `redraft_failed`: the last wish for another revision came to nothing.
+
+    `versions` are those of a changed record: the one there is, and the one that was drafted from.
+    """
 
     note: PendingNote = PendingNote.NEW
     redraft_failed: bool = False
+    versions: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +148,14 @@ class Queued:
     tries: int = 0
     last_reason: str | None = None
     next_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Waits until its record can be checked; it is asked for again by itself."""
+
+    since: datetime
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +205,7 @@ class SendFailed:
     by: Who | None = None
 
 
-Life = Queued | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed
+Life = Queued | Held | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ WORDS: Final[dict[str, str]] = {
     "state.blocked": "*⏳ A newer draft is coming*",
     "state.redrafting": "*✏️ Being redrafted*",
     "state.queued": "*✅ Approved, waiting to be sent*",
+    "state.held": "*⏸️ Approved, held*",
     "state.paused": "*⏸️ Approved, paused*",
     "state.scheduled": "*🕒 Scheduled*",
     "state.sending": "*📤 Sending*",
@@ -25,6 +26,9 @@ WORDS: Final[dict[str, str]] = {
     # Lines under the headline.
     "withdrawn.newer_event": "A newer event arrived before this was sent. The approval no longer counts.",
     "withdrawn.not_fresh": "The approval got too old before this was sent. Please decide again.",
+    "withdrawn.record_changed": "The record changed since: version {now}, drafted from {then}."
+    " Nothing was sent, and the approval no longer counts.",
+    "withdrawn.record_closed": "The record is no longer open. Nothing was sent; please decide again.",
     "blocked.why": "A newer event arrived. This draft can no longer be decided.",
     "redrafting.why": "{who} asked for a new draft. Decisions wait until it is here.",
     "redrafting.wish": "Wish: {text}",
@@ -42,6 +46,7 @@ WORDS: Final[dict[str, str]] = {
     "life.queued": "It is in the queue.",
     "life.tried": "Tries so far: {count}. Nothing went out ({reason}).",
     "life.next": " Next try: {at}",
+    "life.held": "Held: the record cannot be checked, since {at} ({reason}). It is asked again by itself.",
     "life.paused": "The kill switch is on for {scope}. Nothing is sent until an admin resumes.",
     "life.scheduled": "Goes out {at} unless somebody cancels.",
     "life.sending": "Started {at}. No answer yet.",
@@ -165,6 +170,11 @@ WORDS: Final[dict[str, str]] = {
     "unknown.sent_text": "*What was sent* (revision {revision})",
     "unknown.who": "Admins decide. Please look at the target first.",
     # Why something did not go out, by the outcome's word.
+    "reason.no_version": "the answer had no version",
+    "reason.old_version": "the answer had an older version",
+    "reason.no_value": "the answer did not say",
+    "reason.dns_failed": "host name not found",
+    "reason.connect_timeout": "no connection in time",
     "reason.timeout": "no answer in time",
     "reason.connection_refused": "connection refused",
     "reason.connection_cut": "the line was cut",

@@ -93,6 +93,8 @@ WORDS: Final[dict[str, str]] = {
     "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason}).",
     "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts.",
     "alert.effect_failed": "*Not sent:* {key} ({reason}).",
+    "alert.effect_held": "*Held:* {key} waits, since its record cannot be checked ({reason})."
+    " So does whatever else of {kind} is due. It is asked again by itself; please look at its `probe`.",
     "alert.step_failed": "*A background step fails:* {step} ({reason}). It is tried again.",
     "alert.switch_closed": "*Kill switch on* for {scope}, by {who}. Reason: {reason}",
     "alert.switch_opened": "*Kill switch off* for {scope}, by {who}. Reason: {reason}",

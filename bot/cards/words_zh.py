@@ -12,6 +12,7 @@ WORDS: Final[dict[str, str]] = {
     "state.blocked": "*⏳ 更新的草稿即将到来*",
     "state.redrafting": "*✏️ 正在重写*",
     "state.queued": "*✅ 已批准，等待发出*",
+    "state.held": "*⏸️ 已批准，暂缓发出*",
     "state.paused": "*⏸️ 已批准，暂停发出*",
     "state.scheduled": "*🕒 已排定*",
     "state.sending": "*📤 正在发出*",
@@ -25,6 +26,9 @@ WORDS: Final[dict[str, str]] = {
     # Lines under the headline.
     "withdrawn.newer_event": "发出之前来了更新的事件，原先的批准不再有效。",
     "withdrawn.not_fresh": "批准后搁置过久，尚未发出。请重新审批。",
+    "withdrawn.record_changed": "记录已有变化：现为版本 {now}，草稿依据版本 {then}。"
+    "没有发出，原先的批准不再有效。",
+    "withdrawn.record_closed": "记录已不再待处理。没有发出，原先的批准不再有效。",
     "blocked.why": "来了更新的事件，这份草稿已不能再审批。",
     "redrafting.why": "{who} 要求重写。新草稿完成前暂停审批。",
     "redrafting.wish": "修改要求：{text}",
@@ -41,6 +45,7 @@ WORDS: Final[dict[str, str]] = {
     "life.queued": "正在排队等待发出。",
     "life.tried": "已尝试 {count} 次，均未发出（{reason}）。",
     "life.next": "下次尝试：{at}",
+    "life.held": "暂缓：自 {at} 起无法核对记录（{reason}）。会自动再次查询。",
     "life.paused": "{scope} 的紧急停止已启用。管理员恢复之前，不会发出任何内容。",
     "life.scheduled": "如果没有人取消，将于 {at} 发出。",
     "life.sending": "{at} 开始发出，尚未收到答复。",
@@ -164,6 +169,11 @@ WORDS: Final[dict[str, str]] = {
     "unknown.sent_text": "*发出的内容*（第 {revision} 版）",
     "unknown.who": "由管理员决定。请先到目标系统核实。",
     # Why something did not go out, by the outcome's word.
+    "reason.no_version": "答复中没有版本",
+    "reason.old_version": "答复中的版本较旧",
+    "reason.no_value": "答复中没有说明",
+    "reason.dns_failed": "找不到主机名",
+    "reason.connect_timeout": "未能及时建立连接",
     "reason.timeout": "未及时答复",
     "reason.connection_refused": "连接被拒绝",
     "reason.connection_cut": "连接中断",

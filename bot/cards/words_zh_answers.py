@@ -87,6 +87,8 @@ WORDS: Final[dict[str, str]] = {
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（{reason}）。",
     "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。",
     "alert.effect_failed": "*未发出：*{key}（{reason}）。",
+    "alert.effect_held": "*暂缓发出：*无法核对 {key} 的记录（{reason}）。{kind} 其他待发的操作也会等待。"
+    "会自动再次查询；请检查 `probe` 中的地址。",
     "alert.step_failed": "*后台步骤失败：*{step}（{reason}）。会自动重试。",
     "alert.switch_closed": "*{scope} 的紧急停止已启用*，操作人 {who}。原因：{reason}",
     "alert.switch_opened": "*{scope} 的紧急停止已解除*，操作人 {who}。原因：{reason}",

@@ -159,8 +159,14 @@ def _is_false(said: object) -> bool:
 
 def id_at(document: object, path: str | None) -> str | None:
     """The provider's id at a dotted path (`data.0.id`), made safe to store and show, or None."""
-    if path is None:
+    found = None if path is None else value_at(document, path)
+    if isinstance(found, bool) or not isinstance(found, str | int):
         return None
+    return clean_id(str(found))
+
+
+def value_at(document: object, path: str) -> object:
+    """What stands at a dotted path (`data.0.id`), or None."""
     for step in path.split("."):
         if isinstance(document, dict):
             document = document.get(step)
@@ -168,9 +174,7 @@ def id_at(document: object, path: str | None) -> str | None:
             document = document[int(step)]
         else:
             return None
-    if isinstance(document, bool) or not isinstance(document, str | int):
-        return None
-    return clean_id(str(document))
+    return document
 
 
 def clean_id(text: str) -> str | None:

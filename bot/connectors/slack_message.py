@@ -11,7 +11,7 @@ from typing import Any, Final
 from bot.connectors.answers import Row, by_cause, clean_id, settle
 from bot.connectors.connector import Effect, Kit, made_at
 from bot.contracts.outcome import LookUpOutcome, NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
-from bot.policy.clauses import is_channel_or_user
+from bot.policy.values import is_channel_or_user
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
 from bot.slack.client import Block, Marks, SlackClient
 from bot.slack.find import find_marked

@@ -1,4 +1,4 @@
-"""What a provider can have answered to a send or to a look-up, as values to match on.
+"""What a provider can have answered to a send, a look-up or a probe, as values to match on.
 Not here: what follows from an answer (retry, unknown, failed), which bot/flow decides.
 
 `reason` is always a short stable word of ours (`timeout`, `http_500`, `redirect`), never text from outside:
@@ -56,5 +56,25 @@ class NoAnswer:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The record is still what the draft was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The record is another by now: at this version, or (None) no longer open."""
+
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """The record could not be read, or said nothing that can be true: neither changed nor unchanged."""
+
+    reason: str
+
+
 SendOutcome = Sent | NotSent | Refused | Unknown
 LookUpOutcome = Found | Absent | NoAnswer
+ProbeOutcome = Unchanged | Changed | Unclear

@@ -14,9 +14,10 @@ from uuid import UUID
 from bot.connectors.connector import Connector, perform
 from bot.contracts.outcome import Refused, SendOutcome, Sent, Unknown
 from bot.flow import giveback
+from bot.flow.checking import Asks, Checks
 from bot.flow.checkpoints import reach
 from bot.flow.lanes import Lanes
-from bot.flow.outgoing import Policies, to_effect
+from bot.flow.outgoing import Held, Policies, to_effect
 from bot.flow.recorder import Recorder
 from bot.flow.settle import Answer
 from bot.policy.clauses import EffectPolicy
@@ -48,19 +49,8 @@ class Outlet:
     actions_enabled: bool
     ops_channel: str | None = None
     margin_seconds: float = SEND_MARGIN_SECONDS
+    prober: Asks | None = None
     settled: Callable[[], None] = field(default=lambda: None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """An effect that we hold, and the policy it was approved under, if that can be read."""
-
-    row: ClaimedRow
-    policy: EffectPolicy | None
-
-    @property
-    def timeout_seconds(self) -> int:
-        return EFFECT_TIMEOUT_SECONDS if self.policy is None else self.policy.timeout_seconds
 
 
 class Dispatcher:
@@ -70,6 +60,7 @@ class Dispatcher:
         self._deps = deps
         self._lanes = Lanes()
         self._policies = Policies()
+        self._checks = Checks(deps.db, deps.owner, deps.prober, deps.ops_channel)
         self._recorder = Recorder(deps.db, deps.owner, deps.ops_channel, self._spawn, self._recorded)
         self._claiming = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -99,6 +90,7 @@ class Dispatcher:
     async def stop(self, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
         """Start nothing more, give started sends the grace, call the rest unknown, and record all of it."""
         self._stopping = True
+        self._checks.stop()
         await self._empty(grace_seconds)
         for send in self._sends:
             send.cancel()
@@ -151,12 +143,43 @@ class Dispatcher:
         return rows
 
     async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
-        """Start a batch, open the sends, give back what may not start."""
+        """Start a batch; what has a record to look at first goes on by itself, so that nothing else waits."""
         waiting = {row.effect_id: row for row in batch}
-        sends: dict[asyncio.Task[Any], _Held] = {}
         try:
             await self._policies.load(self._deps.db, batch)
-            held = [_Held(row, self._policies.of(row)) for row in batch]
+            held = [Held(row, self._policies.of(row)) for row in batch]
+            for one in held:
+                if one.has_probe:
+                    del waiting[one.row.effect_id]
+                    self._spawn(self._check(one))
+            at_once, waiting = [one for one in held if not one.has_probe], {}
+            if at_once:
+                await self._begin(at_once)
+        finally:
+            for row in waiting.values():
+                self._lanes.give_back(row.lane)
+
+    async def _check(self, one: Held) -> None:
+        """Start one effect if its record still allows it; a stop in between gives it back."""
+        passes = False
+        try:
+            if one.policy is not None and not self._stopping:
+                passes = await self._checks.pass_on(one.row, one.policy)
+        except asyncio.CancelledError:
+            await self._put_back([one.row])
+            raise
+        finally:
+            if not passes:
+                self._lanes.give_back(one.row.lane)
+        if passes:
+            reach("dispatch.after_probe")
+            await self._begin([one])
+
+    async def _begin(self, held: Sequence[Held]) -> None:
+        """Start effects, open their sends, give back what may not start."""
+        waiting = {one.row.effect_id: one.row for one in held}
+        sends: dict[asyncio.Task[Any], Held] = {}
+        try:
             started = {} if self._stopping else await self._start(held)
             reach("dispatch.after_start")
             for one in held:
@@ -178,7 +201,7 @@ class Dispatcher:
         else:
             await giveback.put_back(deps.db, deps.owner, rows, deps.ops_channel)
 
-    async def _start(self, held: Sequence[_Held]) -> dict[UUID, StartedRow]:
+    async def _start(self, held: Sequence[Held]) -> dict[UUID, StartedRow]:
         async with self._deps.db.transaction(pipelined=True) as conn:
             await switch.queue_for_switch(conn)
             return await outbox.start_effects(
@@ -189,13 +212,13 @@ class Dispatcher:
                 extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
             )
 
-    def _open(self, held: _Held, now: StartedRow) -> asyncio.Task[Any]:
+    def _open(self, held: Held, now: StartedRow) -> asyncio.Task[Any]:
         send = self._spawn(self._send(held, now))
         self._sends.add(send)
         send.add_done_callback(self._sends.discard)
         return send
 
-    async def _send(self, held: _Held, now: StartedRow) -> None:
+    async def _send(self, held: Held, now: StartedRow) -> None:
         """Make one call and hand in its answer, also when it was cancelled: by its deadline or by a stop."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -218,7 +241,7 @@ class Dispatcher:
             answer = Answer(held.row, now.version, now.attempts, outcome, policy, may_repeat)
             self._recorder.hand_in(answer)
 
-    async def _watch(self, sends: Mapping[asyncio.Task[Any], _Held]) -> None:
+    async def _watch(self, sends: Mapping[asyncio.Task[Any], Held]) -> None:
         """Let cards say "sending" where it takes long enough to be seen, and end each call at its deadline.
 
         One watch for a batch: a timer for each call would cost a quarter of all that a quick send costs.

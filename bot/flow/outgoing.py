@@ -4,13 +4,16 @@ Not here: sending (dispatch) or asking (reconcile).
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
 
 from bot.connectors.connector import Effect
 from bot.flow.settle import RESUME
-from bot.policy.clauses import FROM_SNAPSHOT, EffectPolicy
+from bot.policy.clauses import EffectPolicy
+from bot.policy.limits import EFFECT_TIMEOUT_SECONDS
+from bot.policy.values import FROM_SNAPSHOT
 from store.database import Database
 from store.outbox import read_effect_policies
 from store.rows import ClaimedRow
@@ -23,8 +26,27 @@ _NOT_ITS_OWN: Final = {
     "response_id": None,
     "lookup": None,
     "idempotent": False,
+    "probe": None,
 }
 MOST_REMEMBERED: Final = 1000  # A policy changes some times a day at most; each is a few hundred bytes.
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An effect that we hold, and the policy it was approved under, if that can be read."""
+
+    row: ClaimedRow
+    policy: EffectPolicy | None
+
+    @property
+    def has_probe(self) -> bool:
+        """Whether its record is looked at before it is started."""
+        return self.policy is not None and self.policy.probe is not None
+
+    @property
+    def timeout_seconds(self) -> int:
+        """How long one call may take."""
+        return EFFECT_TIMEOUT_SECONDS if self.policy is None else self.policy.timeout_seconds
 
 
 class Policies:

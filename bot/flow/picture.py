@@ -17,6 +17,7 @@ from bot.cards.views import (
     Cancelled,
     EarlierRejection,
     Expired,
+    Held,
     Life,
     Paused,
     Pending,
@@ -51,6 +52,8 @@ _NOTES: Final = {
     "newer_failed": PendingNote.NEWER_FAILED,
     "withdrawn_newer": PendingNote.NEWER_EVENT,
     "withdrawn_stale": PendingNote.NOT_FRESH,
+    "withdrawn_record_changed": PendingNote.RECORD_CHANGED,
+    "withdrawn_record_closed": PendingNote.RECORD_CLOSED,
 }
 # Of several effects the one people must know of first.
 _GRAVITY: Final = ("unknown", "sending", "failed", "pending", "completed")
@@ -186,7 +189,9 @@ def _open_state(card: DraftCard, scene: Scene) -> State:
         return Blocked()
     if card.redraft_by is not None:
         return Redrafting(scene.who(card.redraft_by), card.redraft_wish or "")
-    return Pending(_NOTES.get(card.notice or "", PendingNote.NEW), card.redraft_failed)
+    word, _, versions = (card.notice or "").partition(":")
+    now, _, then = versions.partition(":")
+    return Pending(_NOTES.get(word, PendingNote.NEW), card.redraft_failed, (now, then))
 
 
 def _approved(card: DraftCard, scene: Scene) -> Approved:
@@ -226,6 +231,8 @@ def _waiting(card: DraftCard, scene: Scene, effect: EffectFacts) -> Life:
     )
     if isinstance(held, Closed):
         return Paused(held.by)
+    if effect.held_since is not None:
+        return Held(effect.held_since, effect.reason or "-")
     if effect.attempts and effect.reason:
         return Queued(effect.attempts, effect.reason, effect.next_attempt_at)
     if card.status == "scheduled" and effect.not_before is not None:

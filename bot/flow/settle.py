@@ -131,7 +131,7 @@ async def conclude(
     ends = [_end(one) for one in bound if one.result.state in _ENDS]
     ended = await settling.settle_drafts(conn, ends) if ends else set()
     said = [_line(one) for one in bound if one.result.state != PENDING] if lines is None else lines
-    await _write_down(conn, said, {one.effect.idempotency_key: one.effect.run_id for one in moved}, ended)
+    await write_down(conn, said, {one.effect.idempotency_key: one.effect.run_id for one in moved}, ended)
     if bound:
         await cards.want_cards(conn, [one.effect.draft_id for one in bound])
     for one in moved:
@@ -139,7 +139,7 @@ async def conclude(
             await _tell_ops(conn, one, ops_channel)
 
 
-async def _write_down(
+async def write_down(
     conn: Connection, lines: Sequence[audit.Entry], runs: Mapping[str, UUID], ended: set[UUID]
 ) -> None:
     """Append to the record; a run that did not move is locked first, for its chain's sake."""
@@ -154,13 +154,21 @@ async def withdraw(conn: Connection, effects: Sequence[EffectRef]) -> int:
     if not effects:
         return 0
     reasons = await outbox.withdraw_effects(conn, [effect.effect_id for effect in effects])
-    gone = [effect for effect in effects if effect.effect_id in reasons]
-    if gone:
-        reopenings = [Reopening(one.draft_id, _NOTICES[reasons[one.effect_id]]) for one in gone]
-        await heads.reopen_drafts(conn, reopenings)
-        await intake.withdraw_runs(conn, [effect.run_id for effect in gone])
-        await audit.append(conn, [_withdrawn(effect, reasons[effect.effect_id]) for effect in gone])
+    gone = [
+        (one, _NOTICES[reasons[one.effect_id]], reasons[one.effect_id])
+        for one in effects
+        if one.effect_id in reasons
+    ]
+    await reopen(conn, gone)
     return len(gone)
+
+
+async def reopen(conn: Connection, gone: Sequence[tuple[EffectRef, str, str]]) -> None:
+    """Ask the reviewers of effects that were just cancelled anew; each with its notice, and why."""
+    if gone:
+        await heads.reopen_drafts(conn, [Reopening(one.draft_id, notice) for one, notice, _ in gone])
+        await intake.withdraw_runs(conn, [one.run_id for one, _, _ in gone])
+        await audit.append(conn, [_withdrawn(one, reason) for one, _, reason in gone])
 
 
 async def _tell_ops(conn: Connection, one: Moved, ops_channel: str | None) -> None:

@@ -1,73 +1,25 @@
-"""The parts that a kind is made of: durations, Slack ids, its effect, its rules, how long content is kept.
-Not here: the kind itself and reading the file (kinds), and what rules make of a draft (rules).
+"""The parts that a kind is made of: its effect, its rules, how long content is kept.
+Not here: single values (values), the kind itself and its file (kinds), what rules make of a draft (rules).
 """
 
 import functools
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import re2
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictStr,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from bot.contracts.fields import wrong_url
 from bot.policy import limits
+from bot.policy.ahead import Probe
+from bot.policy.values import Clause, Duration, PayloadPath, ResponsePath, RulePath
 
 EFFECT_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
 MISSING: Final = object()  # what a path gives that leads nowhere
-FROM_SNAPSHOT: Final = {"from_snapshot": True}  # the context in which seconds are read back as numbers
 
-_DURATION: Final = re.compile(r"([0-9]{1,12})([smhd])")
-_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SLACK_REVIEWER: Final = re.compile(r"[UWS][A-Z0-9]{1,30}")
-_SLACK_CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,30}")
-_PATH: Final = re.compile(r"(?:output|payload)(?:\.[^.\s]{1,100}){1,20}")
-_PAYLOAD_PATH: Final = re.compile(r"payload(?:\.[^.\s]{1,100}){1,20}")
-_RESPONSE_PATH: Final = re.compile(r"[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}")
 _INDEX: Final = re.compile(r"[0-9]{1,9}")
 _MAX_PATTERN_CHARACTERS: Final = 1000  # Longer ones are lists, which `in` says better.
-
-
-def read_duration(text: str) -> int:
-    r"""Read `\d+(s|m|h|d)` as seconds.
-
-    Raises:
-        ValueError: for anything else, and for more than ten years.
-
-    """
-    found = _DURATION.fullmatch(text)
-    if not found:
-        raise ValueError('must be a number and a unit, like "90s", "10m", "48h" or "7d"')
-    seconds = int(found[1]) * _UNIT_SECONDS[found[2]]
-    if seconds > limits.MAX_DURATION_SECONDS:
-        raise ValueError("is longer than ten years")
-    return seconds
-
-
-def write_duration(seconds: int) -> str:
-    """Write seconds in the largest unit that needs no fraction, as `read_duration` reads them."""
-    for unit in "dhm":
-        if seconds and seconds % _UNIT_SECONDS[unit] == 0:
-            return f"{seconds // _UNIT_SECONDS[unit]}{unit}"
-    return f"{seconds}s"
-
-
-def _duration(value: object, info: ValidationInfo) -> int:
-    if type(value) is int and info.context and "from_snapshot" in info.context:
-        return value
-    if not isinstance(value, str):
-        raise ValueError('must be text with a unit, like "90s", "10m", "48h" or "7d"')  # noqa: TRY004 - pydantic
-    return read_duration(value)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -86,45 +38,6 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 carries no types
         raise ValueError("is not a pattern that RE2 takes (no look-around, no back references)") from fault
 
 
-def _matching(pattern: re.Pattern[str], sentence: str) -> BeforeValidator:
-    def check(value: object) -> object:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise ValueError(sentence)
-        return value
-
-    return BeforeValidator(check)
-
-
-def _url(value: object) -> object:
-    if message := wrong_url(value):
-        raise ValueError(message)
-    return value
-
-
-Duration = Annotated[int, BeforeValidator(_duration)]
-Url = Annotated[str, BeforeValidator(_url)]
-ReviewerId = Annotated[str, _matching(_SLACK_REVIEWER, "must be a Slack user (U…, W…) or user group id (S…)")]
-ChannelId = Annotated[
-    str, _matching(_SLACK_CHANNEL, "must be a Slack channel id (C… or G…), not a channel's name")
-]
-RulePath = Annotated[str, _matching(_PATH, 'must be a path like "output.label" or "payload.amount"')]
-PayloadPath = Annotated[str, _matching(_PAYLOAD_PATH, 'must be a path into the payload, like "payload.to"')]
-ResponsePath = Annotated[
-    str, _matching(_RESPONSE_PATH, 'must be a path in the answer, like "id" or "data.id"')
-]
-
-
-def is_channel_or_user(text: str) -> bool:
-    """Tell a Slack channel, conversation or user id from other text."""
-    return re.fullmatch(r"[CDGUW][A-Z0-9]{1,30}", text) is not None
-
-
-class Clause(BaseModel):
-    """A frozen part of the policy; an unknown key is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
 class EffectPolicy(Clause):
     """What happens on approval, and where to. Times are in seconds; `recipient` is a payload path."""
 
@@ -141,9 +54,7 @@ class EffectPolicy(Clause):
     )
     attempts: int = Field(default=limits.EFFECT_ATTEMPTS, strict=True, ge=1, le=limits.MAX_EFFECT_ATTEMPTS)
     idempotent: StrictBool = False
-
-
-Scalar = str | int | float | bool
+    probe: Probe | None = None
 
 
 class Rule(Clause):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from bot.contracts.fields import wrong_url
-from bot.policy.clauses import EffectPolicy, is_channel_or_user
+from bot.policy.clauses import EffectPolicy
 from bot.policy.terms import Kind
+from bot.policy.values import is_channel_or_user
 
 Finding = tuple[str, str]  # the key, and a sentence that says how to mend it
 

@@ -4,10 +4,11 @@ Not here: finding faults (kinds) and printing (bot/__main__).
 
 from collections.abc import Iterator, Sequence
 
-from bot.policy.clauses import Earned, EffectPolicy, Rule, write_duration
+from bot.policy.clauses import Earned, EffectPolicy, Rule
 from bot.policy.earned import Evidence, has_earned, lower_bound
 from bot.policy.limits import CANCEL_WINDOW_SECONDS
 from bot.policy.terms import Kind
+from bot.policy.values import write_duration
 
 
 def describe(kind: Kind) -> str:
@@ -89,6 +90,8 @@ def _effect(effect: EffectPolicy) -> str:
     parts.append(f"recipient from {effect.recipient}" if effect.recipient else "no recipient")
     parts.append(f"within {write_duration(effect.timeout_seconds)}, {effect.attempts} attempts")
     parts.append("target deduplicates" if effect.idempotent else "never repeated when unclear")
+    if effect.probe:
+        parts.append(f"only while at {effect.probe.url} {' and '.join(effect.probe.told())}")
     if effect.lookup:
         parts.append(f"looked up at {effect.lookup} after {write_duration(effect.settle_seconds)}")
     return ", ".join(parts)

@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from bot.contracts.fields import KIND
-from bot.policy.clauses import EFFECT_TYPES, Clause, Earned, EffectPolicy, Retention, Rule
+from bot.policy.clauses import EFFECT_TYPES, Earned, EffectPolicy, Retention, Rule
 from bot.policy.contradictions import find_contradictions
 from bot.policy.snapshot import Snapshot
 from bot.policy.terms import AVAILABLE_GATES, GATES, Kind
+from bot.policy.values import Clause
 
 __all__ = [
     "AVAILABLE_GATES",

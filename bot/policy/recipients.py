@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bot.policy.clauses import MISSING, EffectPolicy, is_channel_or_user, read_path
+from bot.policy.clauses import MISSING, EffectPolicy, read_path
+from bot.policy.values import is_channel_or_user
 
 _MAX_ADDRESS_CHARACTERS: Final = 254  # RFC 5321, section 4.5.3.1.3, without its angle brackets
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from pydantic import ConfigDict
 
-from bot.policy.clauses import FROM_SNAPSHOT, Clause, EffectPolicy
+from bot.policy.clauses import EffectPolicy
+from bot.policy.values import FROM_SNAPSHOT, Clause
 
 
 class Snapshot(Clause):

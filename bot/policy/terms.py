@@ -16,18 +16,9 @@ from rfc8785 import CanonicalizationError
 from bot.contracts.fields import SOURCE
 from bot.contracts.strict_json import canonical_json
 from bot.policy import limits
-from bot.policy.clauses import (
-    ChannelId,
-    Clause,
-    Duration,
-    Earned,
-    EffectPolicy,
-    Retention,
-    ReviewerId,
-    Rule,
-    RulePath,
-)
+from bot.policy.clauses import Earned, EffectPolicy, Retention, Rule
 from bot.policy.snapshot import Snapshot
+from bot.policy.values import ChannelId, Clause, Duration, ReviewerId, RulePath
 
 GATES: Final = frozenset({"approve_first", "delayed", "by_exception"})  # all that the contract names
 AVAILABLE_GATES: Final = GATES  # A caller that knows of more says so (bot/registry finds them).

@@ -79,7 +79,7 @@ WITH gate AS MATERIALIZED (
        FOR UPDATE SKIP LOCKED
 )
 UPDATE effect_outbox AS e
-   SET started_at = clock_timestamp(), attempts = e.attempts + 1, version = e.version + 1, updated_at = now()
+   SET started_at = clock_timestamp(), attempts = e.attempts + 1, held_since = NULL, version = e.version + 1, updated_at = now()
   FROM mine
  WHERE e.effect_id = mine.effect_id AND e.version = mine.version
    AND e.effect_id = ANY(ARRAY(SELECT effect_id FROM free))

@@ -35,6 +35,7 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
                     'effect_id', e.effect_id, 'effect_type', e.effect_type, 'state', e.state, 'attempts', e.attempts,
                     'reason', e.reason, 'provider_id', e.provider_id, 'started_at', e.started_at,
                     'ambiguous_at', e.ambiguous_at, 'not_before', e.not_before, 'next_attempt_at', e.next_attempt_at,
+                    'held_since', e.held_since,
                     'updated_at', e.updated_at) ORDER BY e.effect_id)
                    FROM effect_outbox AS e
                   WHERE e.idempotency_key = r.idempotency_key AND e.state <> 'cancelled' AND e.draft_id = d.draft_id

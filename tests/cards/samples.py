@@ -17,6 +17,7 @@ from bot.cards.views import (
     EarlierRejection,
     Expired,
     Field,
+    Held,
     Paused,
     Pending,
     PendingNote,
@@ -115,10 +116,15 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "pending_after_failed_redraft": replace(PLAIN, state=Pending(redraft_failed=True)),
     "withdrawn_by_newer_event": replace(PLAIN, state=Pending(PendingNote.NEWER_EVENT)),
     "withdrawn_not_fresh": replace(PLAIN, state=Pending(PendingNote.NOT_FRESH)),
+    "withdrawn_record_changed": replace(
+        PLAIN, state=Pending(PendingNote.RECORD_CHANGED, versions=("18", "17"))
+    ),
+    "withdrawn_record_closed": replace(PLAIN, state=Pending(PendingNote.RECORD_CLOSED)),
     "blocked": replace(PLAIN, state=Blocked()),
     "redrafting": replace(PLAIN, state=Redrafting(ANNA, "Friendlier, please.")),
     "queued": approved(Queued()),
     "queued_after_tries": approved(Queued(2, "connection_refused", DECIDED + timedelta(minutes=5))),
+    "held": approved(Held(DECIDED, "timeout")),
     "paused": approved(Paused("kind:customer_email")),
     "scheduled": replace(PLAIN, state=Approved(Scheduled(DECIDED + timedelta(minutes=10)), gate="delayed")),
     "sending": approved(Sending(DECIDED)),

@@ -15,6 +15,7 @@ from bot.contracts.click import APPROVE_ACTION, CANCEL_ACTION, READ_ACTION, REJE
 from bot.demo.slack_blocks import block_problems
 from tests.cards.samples import ALL_BUTTONS, PLAIN, REVIEW_STATES, with_body
 
+CANCELLABLE = {"queued", "queued_after_tries", "held", "paused", "scheduled"}
 Golden = Callable[[str, object], None]
 
 
@@ -44,7 +45,7 @@ def test_decision_buttons_only_while_pending(name: str) -> None:
     found = set(buttons_of(review.render(view)))
     assert (REJECT_ACTION in found) == isinstance(view.state, Pending)
     assert (APPROVE_ACTION in found) == (isinstance(view.state, Pending) and review.fits(view))
-    assert (CANCEL_ACTION in found) == (name in {"queued", "queued_after_tries", "paused", "scheduled"})
+    assert (CANCEL_ACTION in found) == (name in CANCELLABLE)
 
 
 # A draft that does not stand whole on the card is approved in the modal: the card offers to read it.

@@ -26,7 +26,7 @@ MADE = {
     *(f"unknown.look_up.{word}" for word in LookUp),
     *(f"unknown.{word}" for word in Settled),
     *(f"help.{word}" for word in (*answers.MEMBER_COMMANDS, *answers.ADMIN_COMMANDS)),
-    *(f"withdrawn.{word}" for word in (PendingNote.NEWER_EVENT, PendingNote.NOT_FRESH)),
+    *(f"withdrawn.{word}" for word in set(PendingNote) - {PendingNote.NEW, PendingNote.NEWER_FAILED}),
 }
 MADE_FROM = re.compile(
     r"^(fault|edit|reason|usage|mend|state|action|approved|confirm|button|rerun|erase|reject|redraft|typed|home)\."

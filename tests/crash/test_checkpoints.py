@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from bot.demo.slack_workspace import C_OPS, U_ADMIN, U_ALICE, U_BOB
-from bot.demo.world import DROP, Fault
+from bot.demo.world import DROP, Fault, status
 from bot.flow.checkpoints import NAMES
 from tests.processes import Bot, Stage, event, key_of, marker
 from tests.watching import Watch, check_promises
@@ -17,6 +17,7 @@ from tests.watching import Watch, check_promises
 N = 7
 KEY = key_of(N)
 SEND = "/webhook/send-mail"
+RECORDS = "/records/"
 SHOWN = "SELECT count(*) = 1 FROM cards WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"
 UNDECIDED = "SELECT count(*) = 1 FROM drafts WHERE status = 'pending'"
 TOLD = "SELECT count(*) = 1 FROM effect_outbox WHERE effect_type = 'resume' AND state = 'completed'"
@@ -35,6 +36,7 @@ class Trial:
 
     drive: Callable[[Stage, Watch, Bot], Awaitable[None]]
     drafted: bool = True
+    probed: bool = False
     asked: int = 0
     answered: int = 200  # What upstream hears when it delivers the event again.
 
@@ -99,6 +101,17 @@ async def cancel(stage: Stage, watch: Watch, bot: Bot) -> None:
     await stage.click(bot, KEY, "stet.cancel")
 
 
+async def check(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """Its record is looked at before it is sent, and first says what the point needs."""
+    changed = status(200, body='{"version": 2}')
+    first = {"dispatch.after_hold": status(503), "dispatch.after_take_back": changed}
+    if bot.dies_at in first:
+        stage.world.world.misbehave(RECORDS, first[bot.dies_at], times=1)
+    stage.world.world.misbehave(RECORDS, status(200, body='{"version": 1}'))
+    await approve(stage, watch, bot)
+
+
+CHECKED = Trial(check, probed=True)
 MODEL = Trial(post, drafted=False, asked=1)
 REDRAFT = Trial(redraft, asked=1)
 TRIALS = {
@@ -128,6 +141,9 @@ TRIALS = {
     "cancel.after_commit": Trial(cancel),
     "expire.after_commit": Trial(expire),
     "dispatch.after_claim": Trial(approve),
+    "dispatch.after_probe": CHECKED,
+    "dispatch.after_hold": CHECKED,
+    "dispatch.after_take_back": CHECKED,
     "dispatch.after_start": Trial(approve),
     "dispatch.before_record": Trial(approve),
     "dispatch.after_record": Trial(approve),
@@ -148,6 +164,9 @@ def test_every_checkpoint_is_tried() -> None:
 @pytest.mark.parametrize("point", TRIALS)
 async def test_killed_at(stage: Stage, watch: Watch, point: str) -> None:
     trial = TRIALS[point]
+    if trial.probed:
+        probe = f'probe = {{ url = "{stage.world.url}{RECORDS}{{entity}}", version = "version" }}'
+        stage.change_policy({'settle = "1s"': f'settle = "1s"\n{probe}'})
     victim = await stage.started(point)
     await trial.drive(stage, watch, victim)
     assert await victim.over() == -signal.SIGKILL
@@ -189,6 +208,8 @@ async def see_cancelled(stage: Stage, watch: Watch, bot: Bot) -> None:
 
 async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:
     await watch.until(SHOWN, hurry=True)
+    if point == "dispatch.after_take_back":
+        await watch.until(UP_TO_DATE, hurry=True)
     if point.startswith("redraft."):
         await watch.until(REDRAFTED, hurry=True)
     if point.startswith(("edit.", "redraft.")):

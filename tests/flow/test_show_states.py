@@ -3,6 +3,7 @@
 Not here: how it gets into Slack (test_show) or its exact blocks (tests/cards).
 """
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,13 +18,14 @@ from tests.makers import change, make_draft, make_effect, rows
 STATES: dict[str, tuple[dict[str, Any] | None, str]] = {
     "queued": ({}, "waiting to be sent"),
     "tried": ({"attempts": 2, "reason": "connection_refused"}, "Tries so far: 2"),
+    "held": ({"held_since": datetime(2026, 3, 2, tzinfo=UTC), "reason": "timeout"}, "cannot be checked"),
     "claimed, not started": ({"state": "sending"}, "waiting to be sent"),
     "sending": ({"state": "sending", "started": True}, "Sending"),
     "unknown": ({"state": "unknown", "reason": "timeout"}, "Unknown whether it was sent"),
 }
 
 
-UNSTARTED = {"queued", "tried", "claimed, not started"}
+UNSTARTED = {"queued", "held", "tried", "claimed, not started"}
 
 
 # An approved draft's card says how far its effect is, in settled facts; not started, it can be cancelled.

@@ -31,16 +31,16 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "limits clauses earned rules snapshot terms contradictions kinds people",
+    "bot.policy": "limits values ahead clauses earned rules snapshot terms contradictions kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words_zh words_zh_answers words blocks diff draft"
     " status facts notices review unknown answers",
-    "bot.connectors": "addresses reach dial exchange answers connector signing letter submission",
+    "bot.connectors": "addresses reach dial exchange answers connector signing probe letter submission",
     "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
-    " opening arrive lanes settle outgoing giveback recorder picture naming drawing pages turns"
+    " opening arrive lanes settle outgoing giveback checking recorder picture naming drawing pages turns"
     " setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers tongues typed verdicts switching"

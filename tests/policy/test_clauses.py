@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.clauses import MISSING, is_number, read_duration, read_path, write_duration
+from bot.policy.clauses import MISSING, is_number, read_path
+from bot.policy.values import read_duration, write_duration
 
 DAY = 86400
 
