@@ -100,7 +100,7 @@ COMMENT ON COLUMN workflow_runs.is_waited IS 'Somebody waits who has not been to
 CREATE INDEX runs_due ON workflow_runs USING btree (next_attempt_at) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text]);
 CREATE INDEX runs_open_by_draft_key ON workflow_runs USING btree (draft_key) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text, 'awaiting_human'::text, 'approved'::text]);
 CREATE INDEX runs_to_announce ON workflow_runs USING btree (finished_at) WHERE is_waited AND finished_at IS NOT NULL;
-CREATE TRIGGER runs_listed_moves BEFORE UPDATE OF state ON workflow_runs FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state) EXECUTE FUNCTION refuse_unlisted_move('run');
+CREATE TRIGGER runs_listed_moves BEFORE UPDATE OF state ON workflow_runs FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state AND NOT (old.state = 'received'::text AND new.state = 'processing'::text) AND NOT (old.state = 'processing'::text AND new.state = 'awaiting_human'::text) AND NOT (old.state = 'awaiting_human'::text AND new.state = 'approved'::text) AND NOT (old.state = 'approved'::text AND new.state = 'completed'::text)) EXECUTE FUNCTION refuse_unlisted_move('run');
 GRANT INSERT, SELECT, UPDATE ON workflow_runs TO stet_app;
 
 CREATE TABLE run_inputs (
@@ -224,7 +224,7 @@ COMMENT ON COLUMN drafts.reminder_ts IS 'The line of this term in the card''s th
 CREATE INDEX drafts_expiring ON drafts USING btree (expires_at) WHERE status = 'pending'::text;
 CREATE UNIQUE INDEX drafts_one_open_per_key ON drafts USING btree (draft_key) WHERE status = ANY (ARRAY['pending'::text, 'scheduled'::text, 'approved'::text]);
 CREATE INDEX drafts_to_remind ON drafts USING btree (kind, reminded, asked_at) WHERE status = 'pending'::text;
-CREATE TRIGGER drafts_listed_moves BEFORE UPDATE OF status ON drafts FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION refuse_unlisted_move('draft');
+CREATE TRIGGER drafts_listed_moves BEFORE UPDATE OF status ON drafts FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status AND NOT (old.status = 'pending'::text AND new.status = 'approved'::text) AND NOT (old.status = 'approved'::text AND new.status = 'sent'::text)) EXECUTE FUNCTION refuse_unlisted_move('draft');
 GRANT INSERT, SELECT, UPDATE ON drafts TO stet_app;
 
 CREATE TABLE revisions (
