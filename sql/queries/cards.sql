@@ -13,11 +13,13 @@ ON CONFLICT DO NOTHING;
 
 -- name: claim_cards
 -- Take cards that are behind and due, the longest due first; those that another worker holds are passed over. A held
--- card is due again when its lease ends, so that one index finds new work, retries and orphans.
+-- card is due again when its lease ends, so that one index finds new work, retries and orphans. The commit is not
+-- waited for: nothing is posted before begin_showing, whose own commit makes both durable.
 -- zero rows: nothing: every card shows the truth, waits for its time or is held
 UPDATE cards AS c
    SET lease_owner = %(owner)s, lease_expires_at = clock_timestamp() + %(lease_seconds)s * interval '1 second',
        next_attempt_at = clock_timestamp() + %(lease_seconds)s * interval '1 second', updated_at = now()
+  FROM (SELECT set_config('synchronous_commit', 'off', true) OFFSET 0) AS unhurried
  WHERE c.card_id = ANY(ARRAY(
        SELECT due.card_id FROM cards AS due
         WHERE due.wanted_version > due.shown_version AND due.waits_until IS NULL AND due.next_attempt_at <= now()
@@ -79,12 +81,14 @@ UPDATE cards
  WHERE card_id = %(card_id)s AND lease_owner = %(owner)s AND ts = %(ts)s;
 
 -- name: postpone_card
--- Give the card back until later; a try that failed counts, waiting for our turn does not.
+-- Give the card back until later; a try that failed counts, waiting for our turn does not. The commit is not waited
+-- for: what a crash loses of it ends with the lease.
 -- zero rows: the card is another worker's by now
 UPDATE cards
    SET lease_owner = NULL, lease_expires_at = NULL,
        next_attempt_at = clock_timestamp() + %(wait_seconds)s * interval '1 second',
        attempts = least(attempts + %(counted)s, 1000), updated_at = now()
+  FROM (SELECT set_config('synchronous_commit', 'off', true) OFFSET 0) AS unhurried
  WHERE card_id = %(card_id)s AND lease_owner = %(owner)s;
 
 -- name: keep_problem

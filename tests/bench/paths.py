@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import rows
-from tests.bench.figures import Line, at_least, at_most, middle, of_limit, percentile
+from tests.bench.figures import Line, at_least, at_most, middle, of_limit, percentile, told
 from tests.bench.pgbench import bare_rate
 from tests.bench.stage import Bench, Ground, run, served
 from tests.bench.traffic import bearer_event, clicks, event, pack, signed_event
@@ -71,12 +71,14 @@ async def calm_clicks(bench: Bench) -> list[Line]:
         calm = ALL_OF_THEM | {"connections": 1, "gap_ms": GAP_MS}
         async with served("tests.bench.limits", "bolt") as empty:
             limit = await bench.load(empty, file, **calm)
+        commit = rows.commit_ms(ground.dsn)
         async with bench.stet(ground.dsn) as stet:
             ours = await bench.load(stet, file, **calm)
         _check_decided(ground, CALM_CLICKS)
         waits = rows.values(ground.dsn, TO_SEND)
     more, shown = ours["p50_ms"] - limit["p50_ms"], f"{limit['p50_ms']:.2f} ms"
     return [
+        told("a bare commit, one at a time: p50", f"{commit:.2f} ms"),
         at_most("click to answer, one at a time: p50 above the empty listener", more, 3, "ms", limit=shown),
         at_most("approval committed to send started, idle: p50", percentile(waits, 50), 5, "ms"),
         at_most("approval committed to send started, idle: p99", percentile(waits, 99), 20, "ms"),

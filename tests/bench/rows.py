@@ -2,7 +2,9 @@
 Not here: single rows in any state (tests/makers). One event has one id for its run, draft, question and card.
 """
 
+import time
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, LiteralString
 
 import psycopg
@@ -99,6 +101,8 @@ SNAPSHOT: LiteralString = """
 INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%(snapshot)s, %(kind)s, %(body)s)
 ON CONFLICT (snapshot_hash) DO NOTHING
 """
+COMMIT: LiteralString = "SELECT pg_logical_emit_message(true, 'bench', 'x')"
+COMMITS = 100
 CHUNK = 100_000  # Rows a transaction when a long past is made.
 
 
@@ -150,6 +154,17 @@ def tokens(dsn: str, many: int, *, base: int = 1) -> list[str]:
     with psycopg.connect(dsn) as conn, psycopg.ClientCursor(conn) as cursor:
         cursor.execute(PLACES, {"kind": "", "base": base, "many": many})
         return [token for (token,) in cursor.execute("SELECT token FROM places ORDER BY n")]
+
+
+def commit_ms(dsn: str) -> float:
+    """What the disk takes of every click: one commit with next to nothing in it, one at a time."""
+    took: list[float] = []
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        for _ in range(COMMITS):
+            began = time.perf_counter()
+            conn.execute(COMMIT)
+            took.append(time.perf_counter() - began)
+    return 1000 * median(took)
 
 
 def run(dsn: str, statement: LiteralString) -> None:
