@@ -177,6 +177,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
                 ops_channel=settings.ops_channel,
                 settled=partial(bell.ring, *_AFTER_EFFECT),
                 prober=outside.prober,
+                policy=policy,
             )
         ),
         doors=slack_app.build_slack_doors(

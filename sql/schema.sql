@@ -10,6 +10,20 @@ AS $function$
         encode(detail_hash, 'hex')), 'UTF8'))
 $function$;
 
+CREATE OR REPLACE FUNCTION read_value(body bytea, path text[])
+ RETURNS numeric
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+DECLARE
+    found jsonb;
+BEGIN
+    found := convert_from(body, 'UTF8')::jsonb #> path;
+    RETURN CASE WHEN jsonb_typeof(found) = 'number' AND (found #>> '{}')::numeric >= 0 THEN (found #>> '{}')::numeric END;
+EXCEPTION WHEN OTHERS THEN
+    RETURN NULL;
+END $function$;
+
 CREATE OR REPLACE FUNCTION refuse_rewriting()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -602,3 +616,76 @@ CREATE TABLE model_tokens (
 );
 COMMENT ON TABLE model_tokens IS 'Tokens as the endpoint counted them, answers and failed tries alike, by UTC day.';
 GRANT INSERT, SELECT, UPDATE ON model_tokens TO stet_app;
+
+CREATE TABLE kind_limits (
+    kind                      text NOT NULL,
+    concurrency               integer,
+    per_second                integer,
+    per_minute                integer,
+    cap_hour                  integer,
+    cap_day                   integer,
+    value_path                text[],
+    cap_value_day             numeric,
+    breaker_after             integer NOT NULL,
+    breaker_rest_seconds      integer NOT NULL,
+    breaker_rest_most_seconds integer NOT NULL,
+    is_guarded                boolean NOT NULL GENERATED ALWAYS AS ((num_nonnulls(concurrency, per_second, per_minute, cap_hour, cap_day, cap_value_day) > 0)) STORED,
+    full_until                timestamp with time zone,
+    full_why                  text,
+    is_told                   boolean NOT NULL DEFAULT true,
+    CONSTRAINT kind_limits_pkey PRIMARY KEY (kind),
+    CONSTRAINT kind_limits_breaker_after_check CHECK (breaker_after >= 0),
+    CONSTRAINT kind_limits_breaker_rest_seconds_check CHECK (breaker_rest_seconds >= 1),
+    CONSTRAINT kind_limits_cap_day_check CHECK (cap_day >= 1),
+    CONSTRAINT kind_limits_cap_hour_check CHECK (cap_hour >= 1),
+    CONSTRAINT kind_limits_cap_value_day_check CHECK (cap_value_day > 0::numeric AND cap_value_day < 'Infinity'::numeric),
+    CONSTRAINT kind_limits_check CHECK (breaker_rest_most_seconds >= breaker_rest_seconds),
+    CONSTRAINT kind_limits_concurrency_check CHECK (concurrency >= 1),
+    CONSTRAINT kind_limits_per_minute_check CHECK (per_minute >= 1),
+    CONSTRAINT kind_limits_per_second_check CHECK (per_second >= 1),
+    CONSTRAINT limits_full_whole CHECK ((full_until IS NULL) = (full_why IS NULL)),
+    CONSTRAINT limits_full_why CHECK (full_why = ANY (ARRAY['cap_hour'::text, 'cap_day'::text, 'cap_value_day'::text])),
+    CONSTRAINT limits_value_whole CHECK ((value_path IS NULL) = (cap_value_day IS NULL))
+);
+COMMENT ON TABLE kind_limits IS 'The limits of the policy file, as the newest start read them; its row is held while a limited kind is claimed.';
+COMMENT ON COLUMN kind_limits.is_guarded IS 'Effects of this kind are claimed under the lock of this row, one process at a time.';
+COMMENT ON COLUMN kind_limits.full_until IS 'While something waits for a cap: the end of the window that it waits for.';
+COMMENT ON COLUMN kind_limits.is_told IS 'Cards and ops know of full_until as it stands.';
+GRANT DELETE, INSERT, SELECT, UPDATE ON kind_limits TO stet_app;
+
+CREATE TABLE departures (
+    effect_id uuid NOT NULL,
+    taken_at  timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    kind      text NOT NULL,
+    lane      bigint NOT NULL,
+    value     numeric,
+    CONSTRAINT departures_once PRIMARY KEY (effect_id, taken_at),
+    CONSTRAINT departures_value_finite CHECK (value >= 0::numeric AND value < 'Infinity'::numeric)
+);
+COMMENT ON TABLE departures IS 'Claims of effects of limited kinds, for a day. Whether one still counts against a cap is read from its effect.';
+CREATE INDEX departures_of_kind ON departures USING btree (kind, taken_at);
+CREATE INDEX departures_of_lane ON departures USING btree (lane, taken_at);
+GRANT DELETE, INSERT, SELECT ON departures TO stet_app;
+
+CREATE TABLE targets (
+    lane        bigint NOT NULL,
+    kind        text NOT NULL,
+    effect_type text NOT NULL,
+    target      text NOT NULL,
+    failures    integer NOT NULL,
+    opened_at   timestamp with time zone,
+    rests_until timestamp with time zone,
+    trials      smallint NOT NULL DEFAULT 0,
+    trial_id    uuid,
+    is_told     boolean NOT NULL DEFAULT true,
+    CONSTRAINT targets_pkey PRIMARY KEY (lane),
+    CONSTRAINT targets_failures_check CHECK (failures >= 0),
+    CONSTRAINT targets_rest_while_open CHECK ((opened_at IS NULL) = (rests_until IS NULL)),
+    CONSTRAINT targets_trial_while_open CHECK (opened_at IS NOT NULL OR trial_id IS NULL)
+);
+COMMENT ON TABLE targets IS 'Targets (lanes) that failed: how often in a row, and until when they are left in peace.';
+COMMENT ON COLUMN targets.failures IS 'Answers in a row that prove "not sent" or are ambiguous, over all processes.';
+COMMENT ON COLUMN targets.opened_at IS 'Since when nothing is sent but one trial at a time; names the occasion for ops.';
+COMMENT ON COLUMN targets.rests_until IS 'When the next trial may be claimed; while one is under way, when its lease runs out.';
+COMMENT ON COLUMN targets.trials IS 'Trials that failed since it opened: each doubles the rest, up to the kind''s most.';
+GRANT INSERT, SELECT, UPDATE ON targets TO stet_app;

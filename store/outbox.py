@@ -58,7 +58,10 @@ class _Id(Row):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much may be claimed: in all, a lane, and by the lanes that have less or more than that."""
+    """How much may be claimed: in all, a lane, and by the lanes that have less or more than that.
+
+    `chosen` are effects of lanes that claims pass by, picked under the locks of this transaction.
+    """
 
     most: int
     slots: int
@@ -67,6 +70,7 @@ class Room:
     enabled: bool
     timeout_seconds: int
     extra_seconds: int
+    chosen: Sequence[UUID] = ()
 
 
 async def claim_effects(conn: Connection, owner: str, room: Room) -> list[ClaimedRow]:
@@ -81,6 +85,7 @@ async def claim_effects(conn: Connection, owner: str, room: Room) -> list[Claime
             "lanes": list(room.lanes.keys()),
             "lane_slots": list(room.lanes.values()),
             "effect_types": list(room.effect_types),
+            "chosen": list(room.chosen),
             "timeout_seconds": room.timeout_seconds,
             "extra_seconds": room.extra_seconds,
         },
@@ -140,6 +145,7 @@ async def record_outcomes(
             "provider_id": result.provider_id,
             "wait_seconds": result.wait_seconds,
             "is_ambiguous": result.is_ambiguous,
+            "uncounted": result.is_uncounted,
         }
         for effect_id, version, result in results
     )

@@ -104,13 +104,17 @@ class MovedRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a try: the state it moves to, and the wait in seconds until it is looked at again."""
+    """What became of a try: the state it moves to, and the wait in seconds until it is looked at again.
+
+    `is_uncounted`: the target rests; the try does not use up one of the effect's attempts.
+    """
 
     state: str
     reason: str | None = None
     provider_id: str | None = None
     wait_seconds: float = 0.0
     is_ambiguous: bool = False
+    is_uncounted: bool = False
 
 
 Json = dict[str, Any]

@@ -423,3 +423,24 @@ def make_waiting(
         ids=[one["card_id"] for one in made],
     )
     return made
+
+
+def limit(
+    dsn: str,
+    *,
+    kind: str = "customer_email",
+    value: str | None = None,
+    columns: dict[str, Any] | None = None,
+    **more: Any,
+) -> None:
+    """Put limits of a kind down as a start does."""
+    given = {"breaker_after": 50, "breaker_rest_seconds": 30, "breaker_rest_most_seconds": 900}
+    given |= (columns or {}) | more
+    names = sql.SQL(", ").join(sql.Identifier(name) for name in given)
+    places = sql.SQL(", ").join(sql.Placeholder(name) for name in given)
+    statement = sql.SQL(
+        "INSERT INTO kind_limits (kind, value_path, {}) VALUES (%(kind)s, %(path)s::text[], {})"
+    ).format(names, places)
+    with owner_of(dsn) as conn:
+        conn.execute("DELETE FROM kind_limits WHERE kind = %s", (kind,))
+        conn.execute(statement, given | {"kind": kind, "path": None if value is None else value.split(".")})

@@ -5,7 +5,6 @@ Not here: writing answers down (recorder), lost leases (recover), unknown outcom
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,23 +15,21 @@ from bot.contracts.outcome import Refused, SendOutcome, Sent, Unknown
 from bot.flow import giveback
 from bot.flow.checking import Asks, Checks
 from bot.flow.checkpoints import reach
-from bot.flow.lanes import Lanes
+from bot.flow.claiming import Claims
 from bot.flow.outgoing import Held, Policies, to_effect
 from bot.flow.recorder import Recorder
 from bot.flow.settle import Answer
 from bot.policy.clauses import EffectPolicy
+from bot.policy.kinds import Policy
 from bot.policy.limits import (
-    CLAIM_BATCH,
     EFFECT_LEASE_EXTRA_SECONDS,
-    EFFECT_TIMEOUT_SECONDS,
-    LANE_SLOTS,
     SEND_MARGIN_SECONDS,
     SLOW_SEND_SECONDS,
     STOP_GRACE_SECONDS,
 )
 from store import cards, outbox, switch
 from store.database import Database
-from store.outbox import Room, StartedRow
+from store.outbox import StartedRow
 from store.rows import ClaimedRow
 
 LAST_RECORD_SECONDS: Final = 1.0  # After a stop's grace; what is not recorded by then is found by its lease.
@@ -41,7 +38,10 @@ MOST_FAULTS: Final = 10  # Kept for the next run; more of them would say nothing
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """What sending needs; `owner` is fresh in every process, cards of unknown effects go to `ops_channel`."""
+    """What sending needs; `owner` is fresh in every process, cards of unknown effects go to `ops_channel`.
+
+    `policy` is today's, for its limits.
+    """
 
     db: Database
     owner: str
@@ -51,6 +51,7 @@ class Outlet:
     margin_seconds: float = SEND_MARGIN_SECONDS
     prober: Asks | None = None
     settled: Callable[[], None] = field(default=lambda: None)
+    policy: Policy | None = None
 
 
 class Dispatcher:
@@ -58,7 +59,10 @@ class Dispatcher:
 
     def __init__(self, deps: Outlet) -> None:
         self._deps = deps
-        self._lanes = Lanes()
+        self._claims = Claims(
+            deps.db, deps.owner, list(deps.connectors), deps.actions_enabled, deps.policy, self._claim_again
+        )
+        self._lanes = self._claims.lanes
         self._policies = Policies()
         self._checks = Checks(deps.db, deps.owner, deps.prober, deps.ops_channel)
         self._recorder = Recorder(deps.db, deps.owner, deps.ops_channel, self._spawn, self._recorded)
@@ -66,7 +70,7 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sends: set[asyncio.Task[Any]] = set()
         self._faults: list[BaseException] = []
-        self._hungry = self._again = self._stopping = False
+        self._again = self._stopping = False
 
     async def run_once(self) -> int:
         """Claim what is due and there is room for, and set it going; gives how many effects that were.
@@ -91,6 +95,7 @@ class Dispatcher:
         """Start nothing more, give started sends the grace, call the rest unknown, and record all of it."""
         self._stopping = True
         self._checks.stop()
+        self._claims.stop()
         await self._empty(grace_seconds)
         for send in self._sends:
             send.cancel()
@@ -107,40 +112,29 @@ class Dispatcher:
     async def _claim_all(self) -> int:
         claimed = 0
         async with self._claiming:
+            await self._claims.put_limits_down()
+            is_first = True
             while not self._stopping:
                 self._again = False
-                batch = await self._claim()
-                if batch:
-                    claimed += len(batch)
-                    reach("dispatch.after_claim")
-                    self._spawn(self._carry(batch))
-                if not self._again and not (batch and self._hungry):
+                if is_first or self._claims.is_cut:
+                    claimed += self._set_going(await self._claims.claim_guarded())
+                is_first = False
+                batch = await self._claims.claim()
+                claimed += self._set_going(batch)
+                if not self._again and not (batch and self._claims.is_hungry):
                     break
         return claimed
 
-    async def _claim(self) -> list[ClaimedRow]:
-        most = min(CLAIM_BATCH, self._lanes.room())
-        self._hungry = True
-        if most == 0:
-            return []
-        slots = self._lanes.slots()
-        room = Room(
-            most=most,
-            slots=LANE_SLOTS,
-            lanes=slots,
-            effect_types=list(self._deps.connectors),
-            enabled=self._deps.actions_enabled,
-            timeout_seconds=EFFECT_TIMEOUT_SECONDS,
-            extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
-        )
-        async with self._deps.db.connection() as conn:
-            rows = await outbox.claim_effects(conn, self._deps.owner, room)
-        for row in rows:
-            self._lanes.take(row.lane)
-        taken = Counter(row.lane for row in rows)
-        all_taken = any(n >= slots.get(lane, LANE_SLOTS) for lane, n in taken.items())
-        self._hungry = len(rows) == most or all_taken or 0 in slots.values()
-        return rows
+    def _set_going(self, batch: Sequence[ClaimedRow]) -> int:
+        if batch:
+            reach("dispatch.after_claim")
+            self._spawn(self._carry(batch))
+        return len(batch)
+
+    def _claim_again(self) -> None:
+        self._again = True
+        if not self._stopping and not self._claiming.locked():
+            self._spawn(self._claim_all())
 
     async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
         """Start a batch; what has a record to look at first goes on by itself, so that nothing else waits."""
@@ -269,10 +263,8 @@ class Dispatcher:
         self._deps.settled()
         for answer in answers:
             self._lanes.give_back(answer.effect.lane)
-        if self._hungry and not self._stopping:
-            self._again = True
-            if not self._claiming.locked():
-                self._spawn(self._claim_all())
+        if self._claims.is_hungry or self._claims.is_cut:
+            self._claim_again()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)

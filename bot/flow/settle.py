@@ -3,12 +3,13 @@
 Not here: sending (dispatch), asking (reconcile), or which state an answer leads to (bot/policy/delivery).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from bot.contracts.outcome import SendOutcome, Sent
+from bot.flow.resting import note
 from bot.policy.clauses import EffectPolicy
 from bot.policy.delivery import CANCELLED, COMPLETED, FAILED, PENDING, UNKNOWN, Try, follow, word_for
 from store import alerts, audit, cards, heads, intake, outbox, settling, unknowns
@@ -41,8 +42,8 @@ class Answer:
     policy: EffectPolicy
     may_repeat: bool
 
-    def result(self, newest: Mapping[str, HeadRow]) -> Result:
-        """What follows, given the locked heads."""
+    def result(self, newest: Mapping[str, HeadRow], resting: Collection[int] = ()) -> Result:
+        """What follows, given the locked heads and the lanes whose targets rest."""
         tried = Try(
             number=self.attempts,
             bound=self.policy.attempts,
@@ -50,6 +51,7 @@ class Answer:
             is_ambiguous=self.effect.is_ambiguous,
             may_repeat=self.may_repeat,
             is_overtaken=is_overtaken(self.effect, newest),
+            is_resting=self.effect.lane in resting,
         )
         return follow(self.outcome, tried)
 
@@ -81,7 +83,8 @@ async def record(
 ) -> set[UUID]:
     """Record a batch of answers; gives the effects that were not ours: their answers are evidence."""
     newest = await lock(conn, [answer.effect for answer in answers])
-    results = [answer.result(newest) for answer in answers]
+    resting = await note(conn, [(answer.effect, answer.outcome) for answer in answers])
+    results = [answer.result(newest, resting) for answer in answers]
     versions = await outbox.record_outcomes(
         conn,
         owner,

@@ -22,6 +22,7 @@ def find_contradictions(kind: Kind, effect_types: frozenset[str], gates: frozens
     yield from _in_gate(kind, gates)
     yield from _among_people(kind)
     yield from _among_draft(kind)
+    yield from _among_limits(kind)
     if kind.effect.type not in effect_types:
         yield "effect.type", f"must be one of {', '.join(sorted(effect_types))}"
         return
@@ -70,6 +71,16 @@ def _among_draft(kind: Kind) -> Iterator[Finding]:
         place, name = path.split(".")[:2]
         if place == "output" and not _may_have(kind, name):
             yield key, f'is "{path}", but "{name}" is not among the properties of output'
+
+
+def _among_limits(kind: Kind) -> Iterator[Finding]:
+    found = kind.limits
+    if (found.value is None) != (found.cap_value_day is None):
+        yield "limits.value", "and limits.cap_value_day belong together: give both, or neither"
+    if found.value is not None and not _may_have(kind, name := found.value.split(".")[1]):
+        yield "limits.value", f'is "{found.value}", but "{name}" is not among the properties of output'
+    if found.breaker_rest_most_seconds < found.breaker_rest_seconds:
+        yield "limits.breaker_rest_most", "is shorter than breaker_rest: raise it, or lower breaker_rest"
 
 
 def _in_http(effect: EffectPolicy) -> Iterator[Finding]:

@@ -28,7 +28,8 @@ class Try:
     """What is known of the try that was answered.
 
     `number` counts from 1, `bound` is the policy's attempts; `is_ambiguous`: an earlier try may have arrived;
-    `may_repeat`: the target deduplicates; `is_overtaken`: a newer version waits, so nothing more is sent.
+    `may_repeat`: the target deduplicates; `is_overtaken`: a newer version waits, so nothing more is sent;
+    `is_resting`: the target is left in peace, so that its failures use up nobody's attempts.
     """
 
     number: int
@@ -37,6 +38,12 @@ class Try:
     is_ambiguous: bool = False
     may_repeat: bool = False
     is_overtaken: bool = False
+    is_resting: bool = False
+
+    @property
+    def has_another(self) -> bool:
+        """Whether it may be tried again."""
+        return self.is_resting or self.number < self.bound
 
 
 def follow(outcome: SendOutcome, tried: Try) -> Result:
@@ -50,16 +57,21 @@ def follow(outcome: SendOutcome, tried: Try) -> Result:
                 state=COMPLETED, provider_id=None if provider_id is None else _storable(provider_id)
             )
         case NotSent(reason, retry_after):
-            if tried.number < tried.bound and not (tried.is_ambiguous and tried.is_overtaken):
+            if tried.has_another and not (tried.is_ambiguous and tried.is_overtaken):
                 wait = backoff_seconds(tried.number, retry_after)
-                return Result(state=PENDING, reason=reason, wait_seconds=wait)
+                return Result(state=PENDING, reason=reason, wait_seconds=wait, is_uncounted=tried.is_resting)
             return _give_up(reason, tried)
         case Refused(reason):
             return _give_up(reason, tried)
         case Unknown(reason):
-            if tried.may_repeat and tried.number < tried.bound and not tried.is_overtaken:
-                wait = backoff_seconds(tried.number, None)
-                return Result(state=PENDING, reason=reason, wait_seconds=wait, is_ambiguous=True)
+            if tried.may_repeat and tried.has_another and not tried.is_overtaken:
+                return Result(
+                    state=PENDING,
+                    reason=reason,
+                    wait_seconds=backoff_seconds(tried.number, None),
+                    is_ambiguous=True,
+                    is_uncounted=tried.is_resting,
+                )
             return _unknown(reason, tried)
 
 

@@ -29,6 +29,7 @@ def _lines(kind: Kind) -> Iterator[tuple[str, str]]:
     yield "draft", _drafting(kind)
     yield "editable", "every field of the draft" if kind.editable is None else _list(kind.editable)
     yield "effect", _effect(kind.effect)
+    yield from kind.limits.describe()
     yield "on the record", _list(kind.record_fields, nothing="keys and hashes only")
     yield "record links", _list(kind.record_hosts)
     yield "kept for", _kept(kind)

@@ -90,6 +90,19 @@ LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the 
 # After a look-up that proved nothing: a late arrival shows within minutes, a person comes within hours.
 LOOK_UP_BACKOFF_SECONDS: Final = (60, 300, 900, 3600, 4 * 3600)
 RECOVERY_BATCH: Final = 200  # Lost leases, and withdrawals, a transaction: locks are held for milliseconds.
+# A kind's [limits]
+MOST_LIMITED: Final = 1_000_000  # Of any count in it: more is a typing error, and an integer of the database.
+MOST_VALUE: Final = 1e15  # A float still tells cents apart there, and no day of any company is worth more.
+BREAKER_AFTER: Final = (
+    50  # Default: ten effects that fail all their five tries; blips and bad single ones stay below.
+)
+BREAKER_REST_SECONDS: Final = 30  # Default: a restarted target is back by then.
+BREAKER_REST_MOST_SECONDS: Final = 15 * 60  # Default: what was mended is noticed while somebody still looks.
+MAX_BREAKER_REST_SECONDS: Final = 24 * 3600  # Longer, and approvals grow stale behind a target that is well.
+HELD_SECONDS: Final = 3600  # What fits into no window is looked at again: the policy may have changed.
+LOOK_AHEAD: Final = (
+    100  # Waiting effects of a value cap that are read for ones that fit: each costs reading its body.
+)
 STOP_GRACE_SECONDS: Final = 8  # SPEC section 4; Docker kills after 10 s.
 CANCEL_WINDOW_SECONDS: Final = 600  # Default of the gate `delayed`: to read one card and to press one button.
 

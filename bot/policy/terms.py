@@ -16,6 +16,7 @@ from rfc8785 import CanonicalizationError
 from bot.contracts.fields import SOURCE
 from bot.contracts.strict_json import canonical_json
 from bot.policy import limits
+from bot.policy.caps import Limits
 from bot.policy.clauses import Earned, EffectPolicy, Retention, Rule
 from bot.policy.snapshot import Snapshot
 from bot.policy.values import ChannelId, Clause, Duration, ReviewerId, RulePath
@@ -119,6 +120,7 @@ class Kind(Clause):
     effect: EffectPolicy
     rules: tuple[Rule, ...] = ()
     earned: Earned | None = None
+    limits: Limits = Limits()
     retention: Retention = Retention()
 
     @property

@@ -1,6 +1,7 @@
 -- name: claim_effects
 -- Take due effects for an owner that is about to send them, at most so many a lane. Lanes are walked by their index,
--- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance. The
+-- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance. Lanes
+-- that are held to limits or whose target rests are passed by: of those the caller names what it chose under locks. The
 -- commit is not waited for: a claim that a crash loses was not started, and the start's own commit makes both durable.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH RECURSIVE gate AS MATERIALIZED (
@@ -24,6 +25,9 @@ WITH RECURSIVE gate AS MATERIALIZED (
      WHERE lanes.effect_type = ANY(%(effect_types)s::text[])
        AND NOT EXISTS (SELECT FROM kill_switch AS k
                         WHERE NOT k.open AND k.scope IN ('kind:' || lanes.kind, 'effect:' || lanes.effect_type))
+       AND NOT EXISTS (SELECT FROM targets AS t WHERE t.lane = lanes.lane AND t.opened_at IS NOT NULL)
+       AND (lanes.effect_type = 'resume' OR NOT EXISTS (
+            SELECT FROM kind_limits AS l WHERE l.kind = lanes.kind AND l.is_guarded))
      ORDER BY random()
 ), taken AS MATERIALIZED (
     SELECT due.effect_id
@@ -40,6 +44,10 @@ WITH RECURSIVE gate AS MATERIALIZED (
             ORDER BY e.next_attempt_at LIMIT room.slots
               FOR UPDATE SKIP LOCKED) AS due
      LIMIT %(most)s::integer
+), chosen AS MATERIALIZED (
+    SELECT e.effect_id FROM effect_outbox AS e
+     WHERE e.effect_id = ANY(%(chosen)s::uuid[]) AND e.state IS NOT DISTINCT FROM 'pending' AND EXISTS (SELECT FROM gate)
+       FOR UPDATE SKIP LOCKED
 ), held AS (
     UPDATE effect_outbox AS e
        SET state = 'sending', lease_owner = %(owner)s, started_at = NULL, version = e.version + 1, updated_at = now(),
@@ -48,7 +56,8 @@ WITH RECURSIVE gate AS MATERIALIZED (
                  FROM effect_payloads AS p
                  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
                 WHERE p.effect_id = e.effect_id), %(timeout_seconds)s::integer))
-     WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken)) AND e.state IS NOT DISTINCT FROM 'pending'
+     WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken UNION ALL SELECT effect_id FROM chosen))
+       AND e.state IS NOT DISTINCT FROM 'pending'
     RETURNING e.effect_id, e.version, e.idempotency_key, e.run_id, e.draft_id, e.draft_key, e.kind, e.effect_type,
               e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous
 )
@@ -113,10 +122,11 @@ SELECT e.effect_id
         SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version = e.known_version));
 
 -- name: record_outcomes
--- Write what became of effects that we hold, each under the version we know.
+-- Write what became of effects that we hold, each under the version we know. A try may not count.
 -- zero rows: nothing: the leases were lost or ran out, reconciliation owns the outcomes now
 UPDATE effect_outbox AS e
    SET state = o.state, reason = o.reason, lease_owner = NULL, lease_expires_at = NULL,
+       attempts = CASE WHEN o.uncounted THEN e.attempts - 1 ELSE e.attempts END,
        provider_id = coalesce(o.provider_id, e.provider_id),
        started_at = CASE WHEN o.state <> 'pending' THEN e.started_at END,
        ambiguous_at = CASE WHEN o.is_ambiguous THEN coalesce(e.ambiguous_at, clock_timestamp()) ELSE e.ambiguous_at END,
@@ -124,7 +134,7 @@ UPDATE effect_outbox AS e
        version = e.version + 1, updated_at = now()
   FROM json_to_recordset(%(effects)s::json) AS o (
        effect_id uuid, version integer, state text, reason text, provider_id text, wait_seconds double precision,
-       is_ambiguous boolean)
+       is_ambiguous boolean, uncounted boolean)
  WHERE e.effect_id = o.effect_id AND e.version = o.version
    AND e.state IS NOT DISTINCT FROM 'sending' AND e.lease_owner = %(owner)s AND e.lease_expires_at > clock_timestamp()
 RETURNING e.effect_id, e.version;

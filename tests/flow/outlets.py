@@ -61,6 +61,7 @@ async def dispatch(db: Database, *connectors: Scripted, **more: Any) -> Dispatch
     one = dispatcher(db, *connectors, **more)
     await one.run_once()
     await one.quiet()
+    one._claims.stop()  # It is not there any more when a rate would let more out.
     return one
 
 

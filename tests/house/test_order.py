@@ -31,7 +31,7 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "limits values ahead clauses earned rules snapshot terms contradictions kinds people",
+    "bot.policy": "limits values ahead clauses caps earned rules snapshot terms contradictions kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
@@ -40,8 +40,8 @@ GROUND = {
     " status facts notices review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing probe letter submission",
     "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
-    " opening arrive lanes settle outgoing giveback checking recorder picture naming drawing pages turns"
-    " setback posting",
+    " opening arrive lanes resting settle outgoing giveback checking guarding claiming recorder picture"
+    " naming drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers tongues typed verdicts switching"
         " commands home buttons modals listeners slack_door socket_door rehearsal"

@@ -25,7 +25,7 @@ message = "A question about a parcel."
 # What a file leaves out has the values that the contract shows, lists empty.
 def test_defaults() -> None:
     kind = make_kind()
-    assert kind.model_dump(exclude={"output", "effect", "prompt", "retention"}) == {
+    assert kind.model_dump(exclude={"output", "effect", "prompt", "retention", "limits"}) == {
         "name": "customer_email",
         "gate": "approve_first",
         "cancel_window_seconds": None,

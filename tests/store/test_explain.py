@@ -25,6 +25,7 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 BIG = {
     *("workflow_runs", "run_inputs", "draft_heads", "drafts", "revisions"),
     *("effect_outbox", "effect_payloads", "cards", "alerts", "seen_events", "approvals", "agreements"),
+    "departures",
 }
 # A statement may read what it takes, a few pages of each index on the way, and as much again to spare.
 PAGES = 2_500
@@ -102,6 +103,19 @@ SELECT 'ground-' || n %% 5, now() - n * interval '1 second', gen_random_uuid(), 
   FROM generate_series(1, %s) AS n
 """
 
+# A kind with limits that has let most of its past out long ago, and a target that has rested.
+LIMITS: LiteralString = """
+INSERT INTO kind_limits (kind, cap_day, value_path, cap_value_day, concurrency, breaker_after,
+    breaker_rest_seconds, breaker_rest_most_seconds)
+VALUES ('mail', 1000, '{output,amount}', 5000, 5, 50, 30, 900)
+"""
+DEPARTURES: LiteralString = """
+INSERT INTO departures (effect_id, kind, lane, value, taken_at)
+SELECT effect_id, kind, lane, 1,
+       now() - CASE WHEN state = 'completed' THEN interval '2 days' ELSE interval '1 minute' END
+  FROM effect_outbox WHERE state IN ('completed', 'sending')
+"""
+
 
 @dataclass(frozen=True)
 class Filling:
@@ -146,6 +160,7 @@ def large(server: str, template: str) -> Iterator[psycopg.Connection[Any]]:
         for place, filling in enumerate(FILLINGS):
             fill(conn, place * FINISHED, filling)
         conn.execute(AGREEMENTS, (FINISHED,))
+        conn.execute(DEPARTURES)
         conn.execute("VACUUM ANALYZE")
         conn.execute("SET plan_cache_mode = force_generic_plan")
         yield conn
@@ -172,9 +187,11 @@ EFFECT_CLAIM: Params = {
     "lanes": [],
     "lane_slots": [],
     "effect_types": ["http"],
+    "chosen": [],
     "timeout_seconds": 10,
     "extra_seconds": 30,
 }
+HTTP_LANE = 2262102016328052233  # hashtextextended('http mail https://sink.example/0', 0)
 ALERT_CLAIM: Params = {"most": MOST, "first_wait_seconds": 1, "longest_wait_seconds": 60}
 
 ASKED: Params = {"kinds": ["mail"], "subject": "slack:T0STET:U0ALICE"}
@@ -183,11 +200,21 @@ LANE: Params = {"channel": "C0REVIEW", "kind": "mail"}
 ANY_PARTIAL: Sequence[str] = ()  # Several hold the pending drafts alone; which is cheapest hangs on how many.
 NEXT: Params = ASKED | {"channel": "C0REVIEW", "after": None, "most": MOST}
 
+# These are asked where kind `mail` has limits; everywhere else it has none.
+GUARDED = {"find_guarded_lanes", "pick_effects", "measure_kinds", "forget_departures"}
+
 # Each recurring statement, what it is asked, and the indexes that it must go by.
 RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("claim_runs", CLAIM | {"may_ask": True}, ["runs_due", "effects_open_by_draft_key"]),
     ("claim_runs", CLAIM | {"may_ask": False}, ["runs_due", "effects_open_by_draft_key"]),
     ("claim_effects", EFFECT_CLAIM, ["effects_due", "effects_open_by_draft_key"]),
+    ("claim_effects", EFFECT_CLAIM | {"most": 0, "chosen": IDS}, ["effect_outbox_pkey"]),
+    ("find_guarded_lanes", {"enabled": True, "effect_types": ["http"]}, ["effects_due"]),
+    ("pick_effects", {"lanes": [HTTP_LANE], "most": [MOST], "kinds": ["mail"]}, ["effects_due"]),
+    ("measure_sends", {"lanes": [HTTP_LANE]}, ["effects_leased", "departures_of_lane"]),
+    ("measure_kinds", {"kinds": ["mail"]}, ["departures_of_kind", "effect_outbox_pkey"]),
+    ("forget_departures", {"most": MOST}, ["departures_of_kind"]),
+    ("want_lane_cards", {"lanes": [HTTP_LANE], "kinds": []}, ["cards_one_per_draft"]),
     ("find_expired_leases", {"most": MOST}, ["effects_leased"]),
     ("find_stale_effects", {"most": MOST}, ["effects_going_stale"]),
     (
@@ -238,6 +265,8 @@ def explain(conn: psycopg.Connection[Any], name: str, params: Params) -> Params:
     names = prepare(conn, name)
     places = f"({', '.join(['%s'] * len(names))})" if names else ""
     with conn.transaction(force_rollback=True):
+        if name in GUARDED:
+            conn.execute(LIMITS)
         cursor = psycopg.ClientCursor(conn)
         cursor.execute(
             f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE checked{places}".encode(),
