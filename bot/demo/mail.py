@@ -80,6 +80,7 @@ class PostOffice:
         self._login = login
         self._at_once = at_once
         self._troubles: dict[str, Trouble] = {}
+        self._left: dict[str, int] = {}
         self._listeners: list[Callable[[Mail], None]] = []
         self._changed = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -95,15 +96,19 @@ class PostOffice:
         """Call `listener` for each mail that is taken from now on."""
         self._listeners.append(listener)
 
-    def misbehave(self, step: str, trouble: Trouble = CUT) -> None:
-        """Have trouble at a step until `behave`."""
+    def misbehave(self, step: str, trouble: Trouble = CUT, *, times: int | None = None) -> None:
+        """Have trouble at a step, so many times or until `behave`."""
         if step not in STEPS:
             raise ValueError(f"no such step: {step}; one of {', '.join(STEPS)}")
         self._troubles[step] = trouble
+        self._left.pop(step, None)
+        if times is not None:
+            self._left[step] = times
 
     def behave(self) -> None:
         """No more trouble."""
         self._troubles.clear()
+        self._left.clear()
 
     async def reached(self, command: str) -> None:
         """Wait until a command was read; `.` is the final dot."""
@@ -144,6 +149,10 @@ class PostOffice:
         if trouble is None:
             await talk.say(*lines)
             return True
+        if step in self._left:
+            self._left[step] -= 1
+            if not self._left[step]:
+                del self._troubles[step], self._left[step]
         if trouble.hang:
             await asyncio.Event().wait()
         if trouble.reply:
@@ -167,8 +176,9 @@ class PostOffice:
                 talk.recipients.append(_address(line))
                 return await self._meet(talk, "rcpt", "250 2.1.5 ok")
             case "DATA":
+                is_ordered = "data" in self._troubles
                 usual = await self._meet(talk, "data", "354 go on")
-                return usual and ("data" in self._troubles or await self._take_text(talk))
+                return usual and (is_ordered or await self._take_text(talk))
             case "QUIT":
                 await talk.say("221 2.0.0 bye")
                 return False
@@ -183,9 +193,10 @@ class PostOffice:
         return [f"250-{offer}" for offer in offers] + ["250 HELP"]
 
     async def _secure(self, talk: _Talk) -> bool:
+        is_ordered = "starttls" in self._troubles
         if not await self._meet(talk, "starttls", "220 2.0.0 go on") or self._tls is None:
             return False
-        if "starttls" not in self._troubles:
+        if not is_ordered:
             await talk.writer.start_tls(self._tls)
             talk.secure = True
         return True
