@@ -3,8 +3,10 @@
 Not here: what Bolt calls (slack_app); whether a signature is good is checked by Bolt itself.
 """
 
+import json
 import logging
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
@@ -28,6 +30,7 @@ from bot.doors.listeners import SIGNED, Handlers, tell_unreadable
 PATH: Final = "/slack/events"
 MOST_BYTES: Final = 2 * 1024 * 1024  # A view may have 250 kB, and a form triples what is not ASCII.
 
+_FIELD: Final = b"payload="
 _LEFT_OUT: Final = "x-slack-bolt-"  # Bolt's own switches between its processes; not to be set from outside.
 
 log = logging.getLogger(__name__)
@@ -71,6 +74,31 @@ class SlackDoor:
             return BoltResponse(status=200, body="")
 
 
+def _request(raw: bytes, headers: dict[str, str | Sequence[str]]) -> AsyncBoltRequest:
+    """Make Bolt's request of a body; what buttons and modals send is read for it: its dearest part."""
+    payload = read_payload(raw)
+    if payload is None:
+        return AsyncBoltRequest(body=raw.decode(), headers=headers)
+    request = AsyncBoltRequest(body=payload, headers=headers, mode="socket_mode")
+    request.raw_body, request.mode = raw.decode(), "http"  # It came by HTTP: its signature is to be checked.
+    return request
+
+
+def read_payload(raw: bytes) -> dict[str, Any] | None:
+    """Read a form whose one field `payload` is a JSON object; None for any other body.
+
+    urllib takes a step of Python for each escape. Written as escapes of text, all of them are one step.
+    """
+    if not raw.startswith(_FIELD) or b"&" in raw or b"\\" in raw:
+        return None
+    try:
+        escaped = raw[len(_FIELD) :].replace(b"+", b" ").replace(b"%", b"\\x")
+        payload = json.loads(escaped.decode("unicode_escape").encode("latin-1").decode())
+    except ValueError:
+        return None
+    return payload if isinstance(payload, dict) else None
+
+
 async def _read(scope: Scope, receive: Receive) -> AsyncBoltRequest:
     if scope["method"] != "POST":
         raise refuse_method("POST")
@@ -80,7 +108,7 @@ async def _read(scope: Scope, receive: Receive) -> AsyncBoltRequest:
     except BodyTooLarge:
         raise Refused(make_problem(ProblemType.TOO_LARGE, "Slack sends nothing so large.")) from None
     try:
-        return AsyncBoltRequest(body=raw.decode(), headers={**headers})
+        return _request(raw, {**headers})
     except (ValueError, RecursionError, AttributeError, TypeError, KeyError, IndexError):
         # Of no shape that Slack sends, so nothing that Slack signed: as any request of somebody else.
         raise Refused(make_problem(ProblemType.UNAUTHORIZED, "Only Slack is answered here.")) from None
