@@ -37,6 +37,7 @@ from bot.slack.client import SlackClient
 from bot.slack.identity import Identity
 from bot.slack.pace import Pace
 from bot.slack.people import People
+from bot.variables import Variables
 from store import migrate
 from store.alerts import raise_alert
 from store.database import Database
@@ -93,7 +94,7 @@ class Process:
     wire: Wire
 
 
-def build_outside(settings: Settings) -> Outside:
+def build_outside(settings: Settings, variables: Variables) -> Outside:
     """Build the clients. Raises ReachError and RegistryError."""
     slack = SlackClient(_text(settings.slack_bot_token), base_url=settings.slack_api_url)
     reach = Reach.parse(settings.effect_allowed_hosts)
@@ -104,6 +105,7 @@ def build_outside(settings: Settings) -> Outside:
         slack=slack,
         mail_server=settings.smtp_url,
         mail_from=settings.mail_from,
+        variables=variables,
     )
     base = {"base_url": settings.openai_base_url} if settings.openai_base_url else {}
     endpoint = Endpoint(_text(settings.openai_api_key) or NO_KEY, settings.openai_model or NO_KEY, **base)
@@ -139,7 +141,9 @@ class _Bell:
             self.wakes.here(*names)
 
 
-def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -> Process:
+def build_process(
+    settings: Settings, policy: Policy, variables: Variables, *, dsn: str, owner: str
+) -> Process:
     """Join everything for one process on one database; `owner` is its name in every lease.
 
     Raises:
@@ -147,7 +151,7 @@ def build_process(settings: Settings, policy: Policy, *, dsn: str, owner: str) -
 
     """
     bell = _Bell()
-    outside = build_outside(settings)
+    outside = build_outside(settings, variables)
     db = Database(dsn)
     counts = tally.Tally(db, due=partial(bell.ring_here, "count"))
     parts = Parts(

@@ -12,10 +12,12 @@ from bot.drafting.model import Endpoint, ModelClient
 from bot.examination.click import examine_click
 from bot.examination.finding import Finding
 from bot.examination.mail import examine_mail
+from bot.examination.named import find_named_problems
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
 from bot.registry import find_addresses, find_effect_types, find_gate_modes
 from bot.settings import SettingProblem, Settings
+from bot.variables import Variables
 from store.database import Database
 from store.errors import DatabaseAway, SchemaMismatch
 from store.health import OLDEST_SERVER, server_version
@@ -65,6 +67,8 @@ async def _findings(
     if isinstance(policy, Policy):
         for finding in _targets(settings, policy):
             yield finding
+        for wrong in find_named_problems(policy, Variables.read()):
+            yield Finding(wrong.variable, wrong.mend)
     if not settings.ai_actions_enabled:
         yield Finding("AI_ACTIONS_ENABLED is not true: drafts and decisions work, nothing leaves")
 

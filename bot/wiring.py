@@ -20,11 +20,13 @@ from pydantic import SecretStr
 from bot.assembly import Process, build_process
 from bot.connectors.reach import ReachError
 from bot.examination.mail import missing_mail
+from bot.examination.named import find_named_problems
 from bot.logs import set_up_logs
 from bot.policy.kinds import Policy, load_policy
 from bot.policy.switch import ALL_SCOPE
 from bot.registry import RegistryError, find_effect_types, find_gate_modes
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError
+from bot.variables import Variables
 from store import migrate
 from store.errors import DatabaseAway
 from store.reached import database_of
@@ -53,17 +55,23 @@ async def serve(settings: Settings, *, ready: Callable[[int], None] = lambda _po
     Raises:
         CannotStart: the policy file or the Slack token does not work.
         PolicyError: what is wrong in the policy file, all of it.
+        SettingsError: a variable that the policy names cannot be used.
         StetError: the database cannot be reached, or its schema is not ours.
 
     """
-    set_up_logs(level=settings.log_level, form=settings.log_format, secrets=list(_secrets(settings)))
     policy = _read_policy(settings)
+    variables = Variables.read()
+    kept_out = [*_secrets(settings), *variables.secrets(policy)]
+    set_up_logs(level=settings.log_level, form=settings.log_format, secrets=kept_out)
+    wrong = tuple(find_named_problems(policy, variables))
+    if wrong:
+        raise SettingsError(wrong)
     with database_of(settings.database_url, settings.data_dir) as dsn:
         if settings.database_url is None:
             await asyncio.to_thread(migrate.migrate, dsn)
         await asyncio.to_thread(migrate.check, dsn)
         try:
-            process = build_process(settings, policy, dsn=dsn, owner=_owner())
+            process = build_process(settings, policy, variables, dsn=dsn, owner=_owner())
         except (ReachError, RegistryError) as fault:
             raise CannotStart(str(fault)) from fault
         await _run(process, settings, ready)

@@ -10,6 +10,36 @@ AS $function$
         encode(detail_hash, 'hex')), 'UTF8'))
 $function$;
 
+CREATE OR REPLACE FUNCTION fill_body(template jsonb, standard jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+    SELECT CASE WHEN jsonb_typeof(template) IS DISTINCT FROM 'array' THEN standard::text ELSE (
+        SELECT string_agg(CASE
+                   WHEN part ? 'text' THEN part ->> 'text'
+                   WHEN (part -> 'inside')::boolean THEN
+                       substr(to_jsonb(coalesce(standard #>> steps, ''))::text, 2,
+                              length(to_jsonb(coalesce(standard #>> steps, ''))::text) - 2)
+                   ELSE coalesce(standard #> steps, 'null')::text END, '' ORDER BY number)
+          FROM jsonb_array_elements(template) WITH ORDINALITY AS given (part, number)
+         CROSS JOIN LATERAL (
+               SELECT ARRAY(SELECT jsonb_array_elements_text(coalesce(part -> 'path', '[]'))) AS steps) AS place) END
+$function$;
+
+CREATE OR REPLACE FUNCTION keep_body()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        NEW.body_hash := encode(sha256(NEW.body), 'hex');
+    ELSIF NEW.body_hash IS DISTINCT FROM OLD.body_hash OR (NEW.body IS NOT NULL AND NEW.body IS DISTINCT FROM OLD.body) THEN
+        RAISE EXCEPTION 'the bytes of effect % were fixed when it was decided', OLD.effect_id USING ERRCODE = '23514';
+    END IF;
+    RETURN NEW;
+END $function$;
+
 CREATE OR REPLACE FUNCTION read_value(body bytea, path text[])
  RETURNS numeric
  LANGUAGE plpgsql
@@ -417,10 +447,13 @@ CREATE TABLE effect_payloads (
     recipient     text,
     body          bytea,
     erased_at     timestamp with time zone,
+    body_hash     text,
     CONSTRAINT effect_payloads_pkey PRIMARY KEY (effect_id),
     CONSTRAINT effect_payloads_erased_or_there CHECK ((body IS NULL) = (erased_at IS NOT NULL))
 );
 COMMENT ON TABLE effect_payloads IS 'The very bytes of an effect, the same on every try.';
+COMMENT ON COLUMN effect_payloads.body_hash IS 'Hex SHA-256 of the bytes as they were written; it outlives them.';
+CREATE TRIGGER bodies_stay BEFORE INSERT OR UPDATE ON effect_payloads FOR EACH ROW EXECUTE FUNCTION keep_body();
 GRANT INSERT, SELECT, UPDATE ON effect_payloads TO stet_app;
 
 CREATE TABLE effect_look_ups (

@@ -215,14 +215,14 @@ def test_policies_load() -> None:
     ]
     example = (ROOT / "examples" / "policy.toml").read_text("utf-8")
     assert len(blocks) >= 1
-    for text in (*blocks, example):
+    for text in (*blocks, example, re.sub(r"(?m)^# (?=\w+ = )", "", example)):
         assert load_policy(text).kinds
 
 
 # The example policy has every key that a kind can have, save those of gates that are not there.
 def test_example_policy_shows_every_key() -> None:
-    document = tomllib.loads((ROOT / "examples" / "policy.toml").read_text("utf-8"))
-    kind = document["kinds"]["customer_email"]
+    text = (ROOT / "examples" / "policy.toml").read_text("utf-8")
+    kind = tomllib.loads(re.sub(r"(?m)^# (?=\w+ = )", "", text))["kinds"]["customer_email"]
     assert keys_of(EffectPolicy) == set(kind["effect"])
     assert keys_of(Kind) - set(kind) <= {
         "cancel_window",

@@ -6,7 +6,7 @@ Not here: making the request (exchange), or what waiting executions answer (resu
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -15,6 +15,7 @@ from typing import Any
 
 from bot.connectors.exchange import Answered
 from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
+from bot.policy.requests import Success
 
 PROVIDER_ID_CHARS = 255  # What providers use stays far below; a longer one is cut, it is evidence for people.
 RETRY_AFTER_FLOOR_SECONDS = 1.0  # SPEC section 4: 0 or a date gone by must not make a tight loop,
@@ -49,10 +50,12 @@ UNANSWERED: tuple[Row, ...] = (
     Row("cut", Unknown, "the connection ended without an HTTP answer, after the request may have left"),
 )
 OUTCOMES: tuple[Row, ...] = (
+    Row("variable_not_set", Refused, "a variable that `headers` or `client_certificate` names is not usable"),
     *UNANSWERED,
     Row("sent", Sent, "2xx that does not say false, with the id where response_id names one"),
     Row("says_false", Refused, "2xx with ok or success false"),
     Row("no_response_id", Unknown, "2xx without the id at response_id: started, perhaps, but not done"),
+    Row("not_confirmed", Unknown, "2xx that does not say what `success` asks for"),
     Row("body_too_large", Unknown, "2xx with more body than we read: it may say false"),
     Row("body_encoded", Unknown, "2xx with an encoding that was not asked for: it may say false"),
     Row("body_timeout", Unknown, "2xx whose body did not end in time: it may say false"),
@@ -99,10 +102,12 @@ def settle(
             return Unknown(word)
 
 
-def judge(answer: Answered, *, response_id: str | None, now: float) -> SendOutcome:
+def judge(
+    answer: Answered, *, response_id: str | None, now: float, success: Sequence[Success] = ()
+) -> SendOutcome:
     """What an answer means. `now`, in seconds since 1970, turns a date in Retry-After into a wait."""
     if is_success(answer):
-        return _judge_success(answer, response_id)
+        return _judge_success(answer, response_id, success)
     return judge_status(answer, now=now)
 
 
@@ -121,16 +126,23 @@ def judge_status(answer: Answered, table: Table = _TABLE, *, now: float) -> Send
     return settle(family, table, reason=None if family == "http_3xx" else exact)
 
 
-def _judge_success(answer: Answered, response_id: str | None) -> SendOutcome:
+def _judge_success(answer: Answered, response_id: str | None, success: Sequence[Success]) -> SendOutcome:
     if answer.flaw is not None:
         return settle(answer.flaw)
     document = read_json(answer.body)
     if says_false(document):
         return settle("says_false")
+    if not all(is_same(value_at(document, rule.path), rule.equals) for rule in success):
+        return settle("not_confirmed")
     provider_id = id_at(document, response_id)
     if response_id is not None and provider_id is None:
         return settle("no_response_id")
     return Sent(provider_id)
+
+
+def is_same(found: object, wanted: object) -> bool:
+    """Whether a JSON value is the wanted one; true is not 1, and 1 is 1.0."""
+    return isinstance(found, bool) is isinstance(wanted, bool) and found == wanted
 
 
 def read_json(body: bytes) -> Any:  # noqa: ANN401 - JSON is anything

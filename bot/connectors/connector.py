@@ -18,6 +18,7 @@ from bot.contracts.outcome import LookUpOutcome, NoAnswer, SendOutcome, Unknown
 from bot.environment import MailServer
 from bot.policy.kinds import EffectPolicy
 from bot.slack.client import SlackClient
+from bot.variables import Variables
 from store.database import outside_transaction
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Kit:
     mail_server: MailServer | None = field(default=None, repr=False)
     mail_from: str | None = None
     clock: Callable[[], float] = time.time  # seconds since 1970
+    variables: Variables = field(default_factory=Variables)
     resolve: Resolve = resolve_host
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 

@@ -37,6 +37,7 @@ class Call:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(default=b"", repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False)  # with a certificate of our own
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Exchange:
             return progress.failed(_broken(progress, error))
 
     async def _converse(self, call: Call, target: Target, progress: _Progress) -> Answered:
-        async with self._connection(target) as connection:
+        async with self._connection(target, call.tls or self._tls) as connection:
             response = await connection.handle_async_request(self._request(call, target, progress))
             for raw_name, raw_value in response.headers:  # of one name: a list (RFC 9110, 5.3)
                 name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -150,11 +151,13 @@ class Exchange:
         )
 
     @asynccontextmanager
-    async def _connection(self, target: Target) -> AsyncIterator[httpcore2.AsyncHTTPConnection]:
+    async def _connection(
+        self, target: Target, tls: ssl.SSLContext
+    ) -> AsyncIterator[httpcore2.AsyncHTTPConnection]:
         backend = GuardedBackend(self._reach, self._resolve)
         connection = httpcore2.AsyncHTTPConnection(
             httpcore2.Origin(target.scheme.encode(), target.host.encode(), target.port),
-            ssl_context=self._tls,
+            ssl_context=tls,
             network_backend=backend,
         )
         try:

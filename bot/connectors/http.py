@@ -4,11 +4,11 @@ Not here: which addresses are allowed (reach) or what each answer means (answers
 """
 
 import asyncio
-from collections.abc import Callable
 
 from bot.connectors import answers
 from bot.connectors.answers import Row, id_at, judge, read_json, says_false, settle
 from bot.connectors.connector import Effect, Kit
+from bot.connectors.dress import Wardrobe, same_host
 from bot.connectors.exchange import Answered, Call, Exchange, Failed
 from bot.connectors.signing import sign_effect
 from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer, SendOutcome, Sent, Unknown
@@ -27,10 +27,11 @@ class HttpConnector:
 
     effect_type = EFFECT_TYPE
 
-    def __init__(self, exchange: Exchange, signing_secret: bytes | None, clock: Callable[[], float]) -> None:
-        self._exchange = exchange
-        self._signing_secret = signing_secret
-        self._clock = clock
+    def __init__(self, kit: Kit) -> None:
+        self._exchange = Exchange(kit.reach, resolve=kit.resolve, tls=kit.tls)
+        self._wardrobe = Wardrobe(kit.variables, kit.tls)
+        self._signing_secret = kit.signing_secret
+        self._clock = kit.clock
 
     def idempotent(self, effect: Effect) -> bool:
         """As the policy says: only the admin knows whether the target deduplicates."""
@@ -41,18 +42,24 @@ class HttpConnector:
         outside_transaction()
         loop = asyncio.get_running_loop()
         ends = loop.time() + effect.policy.timeout_seconds
+        dress = self._wardrobe.dress(effect.policy.headers, effect.policy.client_pair)
+        if dress is None:
+            return settle("variable_not_set")
         headers = {
+            **dress.headers,
             "content-type": "application/json",
             "idempotency-key": str(effect.effect_id),
             **self._signed(effect, effect.body),
         }
-        call = Call("POST", effect.target, headers, effect.body)
+        call = Call("POST", effect.target, headers, effect.body, dress.tls)
         answer = await self._exchange.call(call, within_seconds=effect.policy.timeout_seconds)
         if isinstance(answer, Failed):
             return settle(answer.cause)
         if answer.status == CONFLICT and effect.policy.lookup:
             return _settle_conflict(await self._look_up(effect, within_seconds=ends - loop.time()))
-        return judge(answer, response_id=effect.policy.response_id, now=self._clock())
+        asked = effect.policy
+        judged = judge(answer, response_id=asked.response_id, now=self._clock(), success=asked.success)
+        return dress.keep_out_of(judged)
 
     async def look_up(self, effect: Effect) -> LookUpOutcome:
         """GET the policy's `lookup`: 200 is found, 404 is absent, anything else says nothing."""
@@ -63,7 +70,13 @@ class HttpConnector:
         if not effect.policy.lookup:
             return NoAnswer("no_lookup")
         url = effect.policy.lookup.replace(EFFECT_ID_PLACEHOLDER, str(effect.effect_id))
-        call = Call("GET", url, self._signed(effect, b""))
+        own = same_host(url, effect.target)  # secrets go nowhere else
+        dress = self._wardrobe.dress(
+            effect.policy.headers if own else {}, effect.policy.client_pair if own else None
+        )
+        if dress is None:
+            return NoAnswer("variable_not_set")
+        call = Call("GET", url, {**dress.headers, **self._signed(effect, b"")}, tls=dress.tls)
         answer = await self._exchange.call(call, within_seconds=within_seconds)
         if isinstance(answer, Failed):
             return NoAnswer(answer.cause)
@@ -83,7 +96,7 @@ def addresses(policy: EffectPolicy) -> dict[str, str]:
 
 def build(kit: Kit) -> HttpConnector:
     """The connector, with an exchange of its own."""
-    return HttpConnector(Exchange(kit.reach, resolve=kit.resolve, tls=kit.tls), kit.signing_secret, kit.clock)
+    return HttpConnector(kit)
 
 
 def _settle_conflict(found: LookUpOutcome) -> SendOutcome:

@@ -4,10 +4,11 @@ Not here: what follows from the answer (bot/flow/checking). Any connector's effe
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-from bot.connectors.answers import read_json, says_false, value_at
+from bot.connectors.answers import is_same, read_json, says_false, value_at
 from bot.connectors.connector import Effect, Kit
+from bot.connectors.dress import Wardrobe
 from bot.connectors.exchange import Answered, Call, Exchange, Failed
 from bot.connectors.signing import sign_effect
 from bot.contracts.outcome import Changed, ProbeOutcome, Unchanged, Unclear
@@ -22,10 +23,11 @@ _MOST_VERSION = 2**63 - 1
 class Prober:
     """GETs records; follows no redirect, reaches allowed hosts only, believes nothing but a whole 200."""
 
-    def __init__(self, exchange: Exchange, signing_secret: bytes | None, clock: Callable[[], float]) -> None:
-        self._exchange = exchange
-        self._signing_secret = signing_secret
-        self._clock = clock
+    def __init__(self, kit: Kit) -> None:
+        self._exchange = Exchange(kit.reach, resolve=kit.resolve, tls=kit.tls)
+        self._wardrobe = Wardrobe(kit.variables, kit.tls)
+        self._signing_secret = kit.signing_secret
+        self._clock = kit.clock
 
     async def ask(self, effect: Effect, probe: Probe, versions: Collection[int]) -> ProbeOutcome:
         """Ask once; `versions` are those that the decision was taken under."""
@@ -34,14 +36,18 @@ class Prober:
         url = fill_url(probe.url, **places)
         if url is None:
             return Unclear("bad_url")
-        headers = sign_effect(effect, b"", secret=self._signing_secret, now=self._clock())
-        answer = await self._exchange.call(Call("GET", url, headers), within_seconds=probe.timeout_seconds)
+        dress = self._wardrobe.dress(probe.headers)
+        if dress is None:
+            return Unclear("variable_not_set")
+        signed = sign_effect(effect, b"", secret=self._signing_secret, now=self._clock())
+        call = Call("GET", url, {**dress.headers, **signed})
+        answer = await self._exchange.call(call, within_seconds=probe.timeout_seconds)
         return _judge(answer, probe, versions)
 
 
 def build_prober(kit: Kit) -> Prober:
     """The prober, with an exchange of its own: a slow record must not take the places of sends."""
-    return Prober(Exchange(kit.reach, resolve=kit.resolve, tls=kit.tls), kit.signing_secret, kit.clock)
+    return Prober(kit)
 
 
 def _judge(answer: Answered | Failed, probe: Probe, versions: Collection[int]) -> ProbeOutcome:
@@ -67,7 +73,7 @@ def _judge(answer: Answered | Failed, probe: Probe, versions: Collection[int]) -
 def _judge_value(value: object, probe: Probe) -> ProbeOutcome:
     if not isinstance(value, str | int | float):
         return Unclear("no_value")
-    is_open = any(type(value) is type(each) and value == each for each in probe.open)
+    is_open = any(is_same(value, each) for each in probe.open)
     return Unchanged() if is_open else Changed(None)
 
 

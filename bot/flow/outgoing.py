@@ -19,7 +19,7 @@ from store.outbox import read_effect_policies
 from store.rows import ClaimedRow
 
 _DEFAULT_RESUME: Final = EffectPolicy(type=RESUME)  # For runs that ended without ever having a draft.
-_NOT_ITS_OWN: Final = {
+_NOT_ITS_OWN: Final[dict[str, object]] = {
     "type": RESUME,
     "target": "",
     "recipient": None,
@@ -27,6 +27,11 @@ _NOT_ITS_OWN: Final = {
     "lookup": None,
     "idempotent": False,
     "probe": None,
+    "success": (),
+    "headers": {},
+    "client_certificate": None,
+    "client_key": None,
+    "body": None,
 }
 MOST_REMEMBERED: Final = 1000  # A policy changes some times a day at most; each is a few hundred bytes.
 

@@ -5,6 +5,7 @@ Not here: sending (dispatch), asking (reconcile), or which state an answer leads
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
@@ -202,8 +203,15 @@ def facts_of(one: Moved) -> dict[str, Any]:
         "attempts": one.attempts,
         "provider_id": one.result.provider_id,
         "reason": one.result.reason,
+        "body_hash": _hash_of(one.effect),
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _hash_of(effect: EffectRef) -> str | None:
+    """The hash of the very bytes that were sent, to hold against those of the decision."""
+    body = effect.body if isinstance(effect, ClaimedRow) else None
+    return None if body is None else sha256(body).hexdigest()
 
 
 def _withdrawn(effect: EffectRef, reason: str) -> audit.Entry:

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from bot.contracts.fields import wrong_url
 from bot.policy import limits
+from bot.policy.requests import Headers, Scalar
 from bot.policy.values import Clause, Duration, ResponsePath
 
 PLACEHOLDERS: Final = ("entity", "key", "effect_id")
-Scalar = str | int | float | bool
 
 _PLACE: Final = re.compile(r"\{([^{}]*)\}")
 _DOTS: Final = frozenset({".", ".."})  # As a step of a path these climb, encoded or not.
@@ -46,6 +46,7 @@ class Probe(Clause):
     version: ResponsePath | None = None
     path: ResponsePath | None = None
     open: tuple[Scalar, ...] = ()
+    headers: Headers = Field(default_factory=dict)
     timeout_seconds: Duration = Field(
         default=limits.PROBE_TIMEOUT_SECONDS, alias="timeout", ge=1, le=limits.MAX_PROBE_TIMEOUT_SECONDS
     )

@@ -5,7 +5,7 @@ Not here: single values (values), the kind itself and its file (kinds), what rul
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, Self
 
 import re2
@@ -13,6 +13,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 
 from bot.policy import limits
 from bot.policy.ahead import Probe
+from bot.policy.requests import BodyTemplate, Headers, Success, VariableName
 from bot.policy.values import Clause, Duration, PayloadPath, ResponsePath, RulePath
 
 EFFECT_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
@@ -54,7 +55,30 @@ class EffectPolicy(Clause):
     )
     attempts: int = Field(default=limits.EFFECT_ATTEMPTS, strict=True, ge=1, le=limits.MAX_EFFECT_ATTEMPTS)
     idempotent: StrictBool = False
+    success: tuple[Success, ...] = ()
+    headers: Headers = Field(default_factory=dict)
+    client_certificate: VariableName | None = None
+    client_key: VariableName | None = None
+    body: BodyTemplate | None = None
     probe: Probe | None = None
+
+    @property
+    def client_pair(self) -> tuple[str, str] | None:
+        """The variables that name the files of our certificate and its key."""
+        if self.client_certificate is None or self.client_key is None:
+            return None
+        return self.client_certificate, self.client_key
+
+    def variables(self) -> Iterator[tuple[str, str]]:
+        """Which environment variables it needs, by the key that names each."""
+        for place, headers in (
+            ("headers", self.headers),
+            ("probe.headers", self.probe and self.probe.headers),
+        ):
+            yield from ((f"{place}.{header}", name) for header, name in (headers or {}).items())
+        for key in ("client_certificate", "client_key"):
+            if (name := getattr(self, key)) is not None:
+                yield key, name
 
 
 class Rule(Clause):

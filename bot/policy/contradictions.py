@@ -88,6 +88,10 @@ def _in_http(effect: EffectPolicy) -> Iterator[Finding]:
         yield "effect.target", "is required for http: the URL to POST to"
     elif message := wrong_url(effect.target):
         yield "effect.target", message
+    if (effect.client_certificate is None) != (effect.client_key is None):
+        yield "effect.client_certificate", "and client_key go together: name a variable for each"
+    if effect.client_certificate and not effect.target.startswith("https:"):
+        yield "effect.client_certificate", "needs an https target: it is shown in the handshake"
     if effect.lookup is None:
         return
     if effect.lookup.count(EFFECT_ID_PLACEHOLDER) != 1:
@@ -119,8 +123,8 @@ def _in_slack_message(kind: Kind) -> Iterator[Finding]:
 
 
 def _without_answers(effect: EffectPolicy) -> Iterator[Finding]:
-    for name, value in (("lookup", effect.lookup), ("response_id", effect.response_id)):
-        if value is not None:
+    for name in ("lookup", "response_id", "success", "headers", "client_certificate", "client_key", "body"):
+        if getattr(effect, name):
             yield f"effect.{name}", f"belongs to http: remove it for {effect.type}"
 
 

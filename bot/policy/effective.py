@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from bot.policy.clauses import Earned, EffectPolicy, Rule
 from bot.policy.earned import Evidence, has_earned, lower_bound
 from bot.policy.limits import CANCEL_WINDOW_SECONDS
+from bot.policy.requests import write_body
 from bot.policy.terms import Kind
 from bot.policy.values import write_duration
 
@@ -91,11 +92,23 @@ def _effect(effect: EffectPolicy) -> str:
     parts.append(f"recipient from {effect.recipient}" if effect.recipient else "no recipient")
     parts.append(f"within {write_duration(effect.timeout_seconds)}, {effect.attempts} attempts")
     parts.append("target deduplicates" if effect.idempotent else "never repeated when unclear")
+    parts.extend(_request(effect))
     if effect.probe:
         parts.append(f"only while at {effect.probe.url} {' and '.join(effect.probe.told())}")
     if effect.lookup:
         parts.append(f"looked up at {effect.lookup} after {write_duration(effect.settle_seconds)}")
     return ", ".join(parts)
+
+
+def _request(effect: EffectPolicy) -> Iterator[str]:
+    for rule in effect.success:
+        yield f"done only if {rule.path} is {rule.equals!r}"
+    for header, name in effect.headers.items():
+        yield f"header {header} from {name}"
+    if effect.client_certificate:
+        yield f"certificate and key in the files of {effect.client_certificate} and {effect.client_key}"
+    if effect.body:
+        yield f"body {write_body(effect.body)}"
 
 
 def _kept(kind: Kind) -> str:

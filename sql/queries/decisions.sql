@@ -122,10 +122,10 @@ WITH given AS (
 ), written AS (
     INSERT INTO effect_payloads (effect_id, snapshot_hash, revision, recipient, body)
     SELECT effect_id, snapshot_hash, revision, recipient,
-           convert_to(jsonb_build_object(
+           convert_to(fill_body(effect -> 'body', jsonb_build_object(
                'effect_id', effect_id, 'key', idempotency_key, 'kind', kind, 'entity', entity,
                'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', subject,
-               'approved_at', to_char(spent.consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text, 'UTF8')
+               'approved_at', to_char(spent.consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))), 'UTF8')
       FROM reached JOIN spent ON spent.approval_id = reached.approval_id WHERE decision = 'approve'
 ), drawn AS (
     UPDATE cards AS c

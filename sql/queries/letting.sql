@@ -47,10 +47,10 @@ WITH moved AS (
 ), written AS (
     INSERT INTO effect_payloads (effect_id, snapshot_hash, revision, recipient, body)
     SELECT %(effect_id)s, snapshot_hash, revision, recipient,
-           convert_to(jsonb_build_object(
+           convert_to(fill_body(effect -> 'body', jsonb_build_object(
                'effect_id', %(effect_id)s::uuid, 'key', idempotency_key, 'kind', kind, 'entity', entity,
                'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', %(gate)s::text,
-               'approved_at', to_char(consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text, 'UTF8')
+               'approved_at', to_char(consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))), 'UTF8')
       FROM let
 ), drawn AS (
     UPDATE cards AS c SET place_kind = NULL, waits_until = NULL, updated_at = now()

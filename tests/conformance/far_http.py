@@ -17,6 +17,7 @@ from bot.contracts.outcome import SendOutcome
 from bot.demo import world as far
 from bot.demo.world import Fault, status
 from bot.demo.world_server import WorldServer, serve_world
+from bot.policy.requests import Success
 from tests.conformance.far import HANG_SECONDS, Scene, closed_port
 from tests.connectors.effects import look_up_at, make_effect, make_http, make_kit, resolves_to, webhook
 
@@ -146,6 +147,13 @@ async def nobody_listens(harness: Any) -> list[SendOutcome]:
         return [await perform(harness.connector, harness.at(f"http://127.0.0.1:{port}/"))]
 
 
+async def unset(harness: Any) -> list[SendOutcome]:
+    """A header, and a certificate, whose variables nobody set."""
+    pair = {"client_certificate": "NOT_SET", "client_key": "NOT_SET"}
+    extras: list[dict[str, Any]] = [{"headers": {"X-Api-Key": "NOT_SET"}}, pair]
+    return [await perform(harness.connector, harness.effect(**extra)) for extra in extras]
+
+
 async def no_tls(harness: Any) -> list[SendOutcome]:
     """A peer that does not speak TLS, and one that hangs up."""
     outcomes = []
@@ -216,6 +224,11 @@ SCENES: dict[str, Scene] = {
     "sent": faulty(*(status(code, body='{"id":"m-1"}', done=True) for code in (200, 201, 202, 299))),
     "says_false": faulty(
         status(200, body='{"ok":false,"id":"a"}'), status(202, body='[{"success":"false"}]')
+    ),
+    "variable_not_set": unset,
+    "not_confirmed": faulty(
+        *(status(200, body=body) for body in ('{"id":"a"}', '{"id":"a","state":"failed"}', "")),
+        success=(Success(path="state", equals="queued"),),
     ),
     "no_response_id": faulty(
         status(204, body=""),

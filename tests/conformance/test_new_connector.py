@@ -37,7 +37,8 @@ from bot.contracts.outcome import NoAnswer
 from store.database import outside_transaction
 
 EFFECT_TYPE = "pigeon"
-OUTCOMES = tuple(row for row in answers.OUTCOMES if row.cause not in ("no_response_id", "body_too_large"))
+LEFT_OUT = ("no_response_id", "not_confirmed", "variable_not_set")
+OUTCOMES = tuple(row for row in answers.OUTCOMES if row.cause not in LEFT_OUT)
 
 
 class Pigeon:
@@ -74,7 +75,7 @@ SUITE = {
     for name, test in inspect.getmembers(suite, inspect.iscoroutinefunction)
     if name.startswith("test_") and "harness" in inspect.signature(test).parameters
 }
-LEFT_OUT = {"no_response_id", "body_too_large"}
+LEFT_OUT = {"no_response_id", "not_confirmed", "variable_not_set"}
 CAUSES = sorted(set(SCENES) - LEFT_OUT)
 
 

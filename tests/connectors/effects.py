@@ -17,7 +17,7 @@ EFFECT_ID = UUID("019adca0-0000-7000-8000-000000000042")
 SECRET = b"a secret whose bytes are text!!!"
 SIGNING_SECRET = "whsec_YSBzZWNyZXQgd2hvc2UgYnl0ZXMgYXJlIHRleHQhISE="
 NOW = 1_800_000_000.0
-POLICY = {
+POLICY: dict[str, Any] = {
     "type": "http",
     "target": "",
     "recipient": None,
@@ -27,6 +27,8 @@ POLICY = {
     "timeout_seconds": 10,
     "attempts": 5,
     "idempotent": False,
+    "success": (),
+    "headers": {},
 }
 
 

@@ -5,6 +5,7 @@ Not here: each cause by itself (test_exchange, test_answers).
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tests.connectors.effects import (
     look_up_at,
     make_effect,
     make_http,
+    make_kit,
     resolves_to,
     webhook,
 )
@@ -78,7 +80,7 @@ async def test_tries_are_alike(world: WorldServer) -> None:
 
 # Without a secret the request goes out unsigned, rather than signed with nothing.
 async def test_without_secret(world: WorldServer) -> None:
-    unsigned = HttpConnector(make_http()._exchange, None, lambda: NOW)
+    unsigned = HttpConnector(replace(make_kit(), signing_secret=None))
     assert await send(world, unsigned) == Sent("world-1")
     assert "webhook-signature" not in world.world.journal[0].headers
 

@@ -4,7 +4,9 @@ Not here: Slack's payloads (tests/doors) or cards (tests/flow/test_show).
 """
 
 import asyncio
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +15,15 @@ import pytest
 
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface
+from bot.contracts.outcome import NotSent, Sent
 from bot.flow.decide import Decided, Deciding, decide
 from bot.policy.people import Person
+from bot.policy.requests import compile_body
 from bot.slack.people import unknown_person
 from store import audit
 from store.database import Database
-from tests.makers import change, make_draft, make_run, make_token, rows
+from tests.flow.outlets import Scripted, dispatch, make_due
+from tests.makers import SNAPSHOT, change, make_draft, make_run, make_token, rows
 
 HOME = "T0HOME"
 
@@ -99,6 +104,35 @@ async def test_approve_writes_everything(dsn: str, db: Database) -> None:
         chain = await audit.read_chain(conn, draft["key"])
     assert [line.action for line in chain] == ["approved"]
     assert not audit.faults_of(chain)
+
+
+# A kind's own shape is filled at the decision from what was approved, and is the same on every try; the
+# record of the send has the hash of the bytes that went.
+async def test_body_of_its_own_shape(dsn: str, db: Database) -> None:
+    text = "Re {entity}: {output.body}"
+    template = compile_body(f'{{"to":"{{recipient}}","mail":{{"text":"{text}"}},"by":"{{approved_by}}"}}')
+    shaped = {"effect": SNAPSHOT["effect"] | {"body": template}}
+    hostile = 'He said "}, {output.subject}\n'
+    draft = make_draft(dsn, snapshot=shaped, body={"subject": "Hi", "body": hostile})
+    assert isinstance(await decide(deciding(db), click(draft, make_token(dsn, draft))), Decided)
+    sink = Scripted(NotSent("http_429"))
+    await dispatch(db, sink)
+    make_due(dsn)
+    sink.answer = Sent("msg-1")
+    await dispatch(db, sink)
+    first, second = (call.body for call in sink.calls)
+    assert first == second
+    run = rows(dsn, "SELECT entity FROM workflow_runs")[0]
+    assert json.loads(first) == {
+        "to": "amy@example.test",
+        "mail": {"text": f"Re {run['entity']}: {hostile}"},
+        "by": f"slack:{HOME}:U0ALICE",
+    }
+    (written,) = rows(dsn, "SELECT body_hash FROM effect_payloads")
+    assert written["body_hash"] == sha256(first).hexdigest()
+    async with db.connection() as conn:
+        chain = await audit.read_chain(conn, draft["key"])
+    assert written["body_hash"] in str(chain[-1].detail)
 
 
 # A rejection ends the run with its reason and writes no effect.

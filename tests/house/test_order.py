@@ -16,6 +16,7 @@ ROOMS = (
     ("bot.policy",),
     ("bot.environment",),
     ("bot.settings", "bot.logs"),
+    ("bot.variables",),
     ("bot.slack",),
     ("bot.drafting", "bot.gates", "bot.cards", "bot.connectors"),
     ("bot.registry",),
@@ -31,14 +32,15 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "limits values ahead clauses caps earned rules snapshot terms contradictions kinds people",
+    "bot.policy": "limits values requests ahead clauses caps earned rules snapshot terms contradictions"
+    " kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
     "bot.gates": "gate",
     "bot.cards": "text views words_en words_en_answers words_zh words_zh_answers words blocks diff draft"
     " status facts notices review unknown answers",
-    "bot.connectors": "addresses reach dial exchange answers connector signing probe letter submission",
+    "bot.connectors": "addresses reach dial exchange answers connector signing dress probe letter submission",
     "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
     " opening arrive lanes resting settle outgoing giveback checking guarding claiming recorder picture"
     " naming drawing pages turns setback posting",

@@ -33,6 +33,7 @@ from bot.policy.tokens import hash_token
 from bot.registry import find_effect_types, find_gate_modes
 from bot.settings import Settings
 from bot.slack.pace import Pace
+from bot.variables import Variables
 from tests.conftest import empty
 from tests.doors.slack_world import serving
 from tests.flow.screens import QUICK
@@ -276,7 +277,7 @@ async def one_whole(dsn: str, folder: Path) -> AsyncIterator[Whole]:
         pace = partial(Pace, QUICK)
         patient = partial(ModelClient, pace=ModelPace(sleep=_no_wait))
         with mock.patch.object(assembly, "Pace", pace), mock.patch.object(assembly, "ModelClient", patient):
-            process = build_process(settings, policy, dsn=dsn, owner="one")
+            process = build_process(settings, policy, Variables(), dsn=dsn, owner="one")
         process.timer._leaving.set()  # Nothing runs but what the test runs.
         parts = process.parts
         await parts.db.open()
