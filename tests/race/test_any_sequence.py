@@ -39,7 +39,7 @@ from tests.race.whole import KINDS, TARGET, Beside, Whole, one_whole, values_of
 PEOPLE = (U_ALICE, U_BOB, U_CAROL, U_ALICE, U_BOB, U_CAROL, U_GUEST, U_MEMBER)
 REVIEWERS = (U_ALICE, U_BOB, U_CAROL)
 SEED = os.environ.get("STET_SEED", "20")
-SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "4"))
+SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "5"))
 LENGTH = 60 if CAMPAIGN else 36
 PRESSED_AGAIN = 2  # Buttons of ended questions that are tried whenever everything has come to rest.
 OUTCOMES = (
@@ -114,7 +114,7 @@ class Play:
 
     async def event(self, a: int, b: int, c: int) -> None:
         """A first event of an entity, or a newer one."""
-        place = (a % 2, b % len(KINDS))
+        place = (a % 6 // 5, b % len(KINDS))
         version = self.versions[place] = self.versions.get(place, 10) + 2
         await self.post(self.make_event(place, version, upstream=bool(c % 2), long=c % 8 == 7), {202})
         if c % 3 == 0:
@@ -210,7 +210,9 @@ class Play:
 
     async def clock(self, a: int, _b: int, _c: int) -> None:
         """A deadline is reached."""
-        change(self.whole.dsn, CLOCK[a % len(CLOCK)])
+        for statement in [*CLOCK[a % len(CLOCK) :], *CLOCK]:
+            if change(self.whole.dsn, statement):
+                break
         change(self.whole.dsn, DRAWN)
         self.deleted.clear()
         await self.whole.draw()
@@ -448,7 +450,7 @@ def copy_of(message: Message) -> Message:
 Act = Callable[[Play, int, int, int], Awaitable[None]]
 # How often each is drawn, one beside the other.
 OFTEN: tuple[tuple[Act, int], ...] = (
-    (Play.event, 7),
+    (Play.event, 8),
     (Play.older, 1),
     (Play.again, 1),
     (Play.conflict, 1),
@@ -457,15 +459,15 @@ OFTEN: tuple[tuple[Act, int], ...] = (
     (Play.provider_fails, 3),
     (Play.slack_fails, 2),
     (Play.delete, 1),
-    (Play.clock, 3),
+    (Play.clock, 4),
     (Play.membership, 2),
     (Play.switch, 1),
-    (Play.press, 8),
+    (Play.press, 6),
     (Play.vote, 10),
     (Play.press_old, 2),
     (Play.together, 3),
     (Play.replay, 1),
-    (Play.fill_in, 12),
+    (Play.fill_in, 9),
     (Play.home, 1),
     (Play.unknown, 2),
     (Play.rest, 8),
