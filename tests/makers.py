@@ -401,6 +401,30 @@ def make_effects(
     return made
 
 
+_PENDING: tuple[LiteralString, ...] = (
+    """INSERT INTO workflow_runs (run_id, idempotency_key, source, kind, event_key, entity, draft_key,
+           source_version, payload_hash, state, draft_id)
+       SELECT run_id, key, 'n8n', kind, entity, entity, draft_key, 17, '0', 'awaiting_human', draft_id
+         FROM made""",
+    """INSERT INTO run_inputs (run_id, payload)
+       SELECT run_id, '{"to": "amy@example.test", "text": "Where is it?"}' FROM made""",
+    "INSERT INTO seen_events (idempotency_key, run_id) SELECT key, run_id FROM made",
+    """INSERT INTO draft_heads (draft_key, source_version, run_id, draft_id)
+       SELECT draft_key, 17, run_id, draft_id FROM made""",
+    """INSERT INTO drafts (draft_id, draft_key, kind, entity, run_id, status, revision, approval_id,
+           known_version, snapshot_hash, expires_at)
+       SELECT draft_id, draft_key, kind, entity, run_id, 'pending', 1, approval_id, 17, snapshot_hash,
+           now() + expires * interval '1 second' FROM made""",
+    """INSERT INTO revisions (draft_id, revision, run_id, body, body_hash, author)
+       SELECT draft_id, 1, run_id, '{"subject": "About your parcel", "body": "It ships Monday."}', 'h',
+           'model' FROM made""",
+    """INSERT INTO approvals (approval_id, draft_id, revision, run_id, quorum)
+       SELECT approval_id, draft_id, 1, run_id, 1 FROM made""",
+    """INSERT INTO cards (card_id, draft_id, channel, place_kind, waits_until)
+       SELECT card_id, draft_id, channel, kind, now() + expires * interval '1 second' FROM made""",
+)
+
+
 def make_waiting(
     dsn: str,
     count: int,
@@ -410,19 +434,37 @@ def make_waiting(
     first_expires_in_seconds: float = 3600,
 ) -> list[dict[str, Any]]:
     """Make pending drafts whose cards wait for a place, each expiring a second after the one before it."""
-    made = []
-    for number in range(count):
-        entity = f"{kind}:{number:04}"
-        expires = first_expires_in_seconds + number
-        run = {"entity": entity, "kind": kind}
-        made.append(make_draft(dsn, run=run, snapshot=snapshot, expires_in_seconds=expires))
-    change(
-        dsn,
-        "UPDATE cards SET ts = NULL, shown_version = 0, place_kind = d.kind, waits_until = d.expires_at"
-        " FROM drafts AS d WHERE d.draft_id = cards.draft_id AND cards.card_id = ANY(%(ids)s)",
-        ids=[one["card_id"] for one in made],
-    )
-    return made
+    frozen = SNAPSHOT | (snapshot or {})
+    snapshot_hash = body_hash(frozen)
+    made = [
+        {
+            **{name: str(new_id()) for name in ("run_id", "draft_id", "approval_id", "card_id")},
+            "entity": f"{kind}:{number:04}",
+            "kind": kind,
+            "key": f"n8n:{kind}:{kind}:{number:04}",
+            "draft_key": draft_key(f"{kind}:{number:04}", kind),
+            "channel": frozen["channel"],
+            "snapshot_hash": snapshot_hash,
+            "expires": first_expires_in_seconds + number,
+        }
+        for number in range(count)
+    ]
+    with owner_of(dsn) as conn:
+        conn.execute(
+            "INSERT INTO policy_snapshots (snapshot_hash, kind, body) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
+            (snapshot_hash, kind, Jsonb(frozen)),
+        )
+        conn.execute(
+            "CREATE TEMP TABLE made ON COMMIT DROP AS SELECT * FROM jsonb_to_recordset(%s) AS g (run_id uuid,"
+            " draft_id uuid, approval_id uuid, card_id uuid, entity text, kind text, key text,"
+            " draft_key text, channel text, snapshot_hash text, expires double precision)",
+            (Jsonb(made),),
+        )
+        for statement in _PENDING:
+            conn.execute(statement)
+    ids = ("run_id", "draft_id", "approval_id", "card_id")
+    return [one | {name: UUID(one[name]) for name in ids} | {"ts": None} for one in made]
 
 
 def limit(

@@ -3,7 +3,7 @@
 Ground of show. Not here: the calls themselves (posting).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -19,7 +19,8 @@ from store.database import Database
 from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard
 
-BACKOFF_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)  # Blips first; an archived channel once an hour.
+BACKOFF_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)  # For people to mend: an archived channel hourly.
+AWAY_SECONDS: Final = (5, 30, 60)  # Slack mends itself: once it is back no card waits longer than this.
 LOST_SECONDS: Final = 2  # After a lost answer: long enough for the line to be back, short for people.
 
 # Slack will not take this very content: a plainer card may pass (docs, chat.postMessage and chat.update).
@@ -79,11 +80,11 @@ class Errand:
 
 async def record_no_answer(desk: Desk, errand: Errand, reason: str) -> None:
     """Without an answer nothing is posted: a second card is worse than a late one."""
-    wait = _backoff(errand.card.attempts)
+    attempts = errand.card.attempts
     if reason in LASTING_ERRORS:
-        await _keep_problem(desk, errand, reason, wait_seconds=wait)
+        await _keep_problem(desk, errand, reason, wait_seconds=_wait(BACKOFF_SECONDS, attempts))
     else:
-        await postpone(desk, errand.hold, wait, counted=True)
+        await postpone(desk, errand.hold, _wait(AWAY_SECONDS, attempts), counted=True)
 
 
 async def record_failure(desk: Desk, errand: Errand, answer: SlackAnswer, *, plain: bool) -> None:
@@ -98,13 +99,13 @@ async def record_failure(desk: Desk, errand: Errand, answer: SlackAnswer, *, pla
         case SlackUnknown() if card.ts is None:
             await postpone(desk, hold, LOST_SECONDS, counted=True)
         case SlackUnknown() | SlackNotDelivered():
-            await postpone(desk, hold, _backoff(card.attempts), counted=True)
+            await postpone(desk, hold, _wait(AWAY_SECONDS, card.attempts), counted=True)
         case SlackRefused(error=error) if error in GONE_ERRORS and card.ts is not None:
             async with desk.db.connection() as conn:
                 await cards.forget_message(conn, hold, card.ts)
         case SlackRefused(error=error):
             again_at_once = error in CONTENT_ERRORS and not plain
-            wait = 0.0 if again_at_once else _backoff(card.attempts)
+            wait = 0.0 if again_at_once else _wait(BACKOFF_SECONDS, card.attempts)
             await _keep_problem(desk, errand, error, wait_seconds=wait)
         case SlackOk():
             raise AssertionError("unreachable: not a failure")
@@ -136,5 +137,5 @@ async def postpone(desk: Desk, hold: CardHold, wait_seconds: float, *, counted: 
     desk.due_in(wait_seconds)
 
 
-def _backoff(attempts: int) -> float:
-    return float(BACKOFF_SECONDS[min(attempts, len(BACKOFF_SECONDS) - 1)])
+def _wait(steps: Sequence[int], attempts: int) -> float:
+    return float(steps[min(attempts, len(steps) - 1)])

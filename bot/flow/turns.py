@@ -14,7 +14,7 @@ POST: Final = "chat.postMessage"
 UPDATE: Final = "chat.update"
 HISTORY: Final = "conversations.history"
 
-SPACING_SECONDS: Final = 1.2  # 50 edits a minute, the tightest of Slack's limits here (tier 3).
+SPACING_SECONDS: Final = 1.5  # Between steady edits (tier 3): whose turn came too early would go last.
 LONGEST_TURN_SECONDS: Final = 60.0  # Whoever waits longer asks again: things may have changed.
 
 

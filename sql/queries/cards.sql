@@ -12,8 +12,9 @@ VALUES (%(card_id)s, %(draft_id)s, %(effect_id)s, %(channel)s)
 ON CONFLICT DO NOTHING;
 
 -- name: claim_cards
--- Take cards that are behind and due, the longest due first; those that another worker holds are passed over. A held
--- card is due again when its lease ends, so that one index finds new work, retries and orphans. The commit is not
+-- Take cards that are behind and due, of those longest due whoever expires first, unknown effects before them; those that
+-- another worker holds are passed over. So many are looked at that what an outage of Slack left behind comes in that order.
+-- A held card is due again when its lease ends, so that one index finds new work, retries and orphans. The commit is not
 -- waited for: nothing is posted before begin_showing, whose own commit makes both durable.
 -- zero rows: nothing: every card shows the truth, waits for its time or is held
 UPDATE cards AS c
@@ -21,10 +22,18 @@ UPDATE cards AS c
        next_attempt_at = clock_timestamp() + %(lease_seconds)s * interval '1 second', updated_at = now()
   FROM (SELECT set_config('synchronous_commit', 'off', true) OFFSET 0) AS unhurried
  WHERE c.card_id = ANY(ARRAY(
-       SELECT due.card_id FROM cards AS due
+       SELECT due.card_id
+         FROM (SELECT near.card_id FROM cards AS near
+                WHERE near.wanted_version > near.shown_version AND near.waits_until IS NULL AND near.next_attempt_at <= now()
+                  AND (near.lease_expires_at IS NULL OR near.lease_expires_at <= now())
+                ORDER BY near.next_attempt_at LIMIT %(among)s) AS near
+         JOIN cards AS due ON due.card_id = near.card_id
+         LEFT JOIN drafts AS d ON d.draft_id = due.draft_id
         WHERE due.wanted_version > due.shown_version AND due.waits_until IS NULL AND due.next_attempt_at <= now()
           AND (due.lease_expires_at IS NULL OR due.lease_expires_at <= now())
-        ORDER BY due.next_attempt_at LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+        ORDER BY coalesce(d.expires_at, CASE WHEN due.effect_id IS NULL THEN 'infinity' ELSE '-infinity' END::timestamptz),
+                 due.next_attempt_at
+        LIMIT %(most)s FOR UPDATE OF due SKIP LOCKED))
 RETURNING c.card_id, c.draft_id, c.effect_id, c.queue_of;
 
 -- name: begin_showing

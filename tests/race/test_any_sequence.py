@@ -197,8 +197,8 @@ class Play:
 
     async def slack_fails(self, a: int, b: int, c: int) -> None:
         """A post or an edit whose answer is lost, or that is refused."""
-        method = ("chat.postMessage", "chat.update", "conversations.history")[b % 3]
-        self.slack.faults.order(method, LOST[a % len(LOST)], nth=1 + c % 2)
+        method = ("chat.postMessage", "chat.update", "chat.postMessage", "conversations.history")[b % 4]
+        self.slack.faults.order(method, LOST[a % len(LOST)], nth=1 + c // 20)
 
     async def delete(self, a: int, _b: int, _c: int) -> None:
         """Somebody takes a card away."""
@@ -457,7 +457,7 @@ OFTEN: tuple[tuple[Act, int], ...] = (
     (Play.replaces, 1),
     (Play.model_fails, 2),
     (Play.provider_fails, 3),
-    (Play.slack_fails, 2),
+    (Play.slack_fails, 4),
     (Play.delete, 1),
     (Play.clock, 4),
     (Play.membership, 2),

@@ -222,7 +222,7 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
         {"most": MOST, "effect_types": ["http"], "hold_seconds": 60},
         ["effects_unknown"],
     ),
-    ("claim_cards", CLAIM, ["cards_behind"]),
+    ("claim_cards", CLAIM | {"among": 1000}, ["cards_behind"]),
     ("claim_alerts", ALERT_CLAIM, ["alerts_to_send"]),
     ("list_expired", {"most": MOST}, ["drafts_expiring"]),
     ("expire_drafts", {"draft_keys": KEYS}, ANY_PARTIAL),
