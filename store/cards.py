@@ -11,7 +11,7 @@ from store.ids import new_id
 from store.queries import Connection, query
 from store.rows import Row
 
-AMONG = 1000  # Cards an outage may leave behind and still have drawn in order; to sort them takes milliseconds.
+AMONG = 1000  # So many an outage may leave behind and have drawn in order; sorting takes milliseconds.
 
 _WANT = query("want_cards")
 _OPEN = query("open_card")
