@@ -132,9 +132,10 @@ async def _model(settings: Settings) -> Finding:
 def _targets(settings: Settings, policy: Policy) -> list[Finding]:
     reach = Reach.parse(settings.effect_allowed_hosts)
     return [
-        _address(f"kinds.{kind.name}.effect.{key}", reach.check_url(url))
+        _address(f"kinds.{kind.name}.{where}.{key}", reach.check_url(url))
         for kind in policy.kinds.values()
-        for key, url in find_addresses(kind.effect).items()
+        for where, effect in kind.all_sends
+        for key, url in find_addresses(effect).items()
     ]
 
 

@@ -38,7 +38,8 @@ class Variables:
     def secrets(self, policy: Policy) -> Iterator[str]:
         """The values that this policy's requests carry, for the logs to remove."""
         for kind in policy.kinds.values():
-            for key, name in kind.effect.variables():
+            named = [each for _, effect in kind.all_sends for each in effect.variables()]
+            for key, name in named:
                 if "headers." in key and (value := self.get(name)) is not None:
                     yield value
 

@@ -222,12 +222,12 @@ CREATE TABLE policy_snapshots (
     snapshot_hash text NOT NULL,
     kind          text NOT NULL,
     body          jsonb NOT NULL,
-    effect        jsonb GENERATED ALWAYS AS ((body -> 'effect'::text)) STORED,
     first_used_at timestamp with time zone NOT NULL DEFAULT now(),
+    effects       jsonb GENERATED ALWAYS AS (COALESCE((body -> 'effects'::text), ('[]'::jsonb || (body -> 'effect'::text)))) STORED,
     CONSTRAINT policy_snapshots_pkey PRIMARY KEY (snapshot_hash)
 );
 COMMENT ON TABLE policy_snapshots IS 'What of a kind''s policy is frozen onto a draft; many drafts share one row.';
-COMMENT ON COLUMN policy_snapshots.effect IS 'The small part that sending reads, beside the large one.';
+COMMENT ON COLUMN policy_snapshots.effects IS 'The small part that sending reads, beside the large one.';
 GRANT INSERT, SELECT, UPDATE ON policy_snapshots TO stet_app;
 
 CREATE TABLE drafts (
@@ -327,14 +327,17 @@ CREATE TABLE approval_tokens (
     shown_hash  text NOT NULL,
     minted_at   timestamp with time zone NOT NULL DEFAULT now(),
     expires_at  timestamp with time zone NOT NULL,
+    effect_id   uuid,
     CONSTRAINT approval_tokens_pkey PRIMARY KEY (token_hash),
-    CONSTRAINT approval_tokens_decision_check CHECK (decision = ANY (ARRAY['approve'::text, 'reject'::text, 'edit'::text, 'redraft'::text, 'cancel'::text, 'read'::text])),
+    CONSTRAINT approval_tokens_decision_check CHECK (decision = ANY (ARRAY['approve'::text, 'reject'::text, 'edit'::text, 'redraft'::text, 'cancel'::text, 'undo'::text, 'read'::text])),
     CONSTRAINT approval_tokens_surface_check CHECK (surface = ANY (ARRAY['message'::text, 'view'::text, 'home'::text])),
-    CONSTRAINT tokens_bound_to_surface CHECK ((surface = 'message'::text) = (card_id IS NOT NULL) AND (surface = 'message'::text) = (holder IS NULL))
+    CONSTRAINT tokens_bound_to_surface CHECK ((surface = 'message'::text) = (card_id IS NOT NULL) AND (surface = 'message'::text) = (holder IS NULL)),
+    CONSTRAINT tokens_undo_one_effect CHECK ((decision = 'undo'::text) = (effect_id IS NOT NULL))
 );
 COMMENT ON TABLE approval_tokens IS 'Single-use answers, one a button. Only the SHA-256 is stored; the end of the approval kills them all.';
 COMMENT ON COLUMN approval_tokens.card_id IS 'For a message: the card whose channel and ts the click must come from.';
 COMMENT ON COLUMN approval_tokens.holder IS 'For a view or a Home: the one person (slack:TEAM:USER) it was drawn for.';
+COMMENT ON COLUMN approval_tokens.effect_id IS 'For undo: which effect the button takes back.';
 CREATE INDEX tokens_of_approval ON approval_tokens USING btree (approval_id);
 CREATE INDEX tokens_of_home ON approval_tokens USING btree (holder, minted_at) WHERE surface = 'home'::text;
 GRANT DELETE, INSERT, SELECT ON approval_tokens TO stet_app;
@@ -413,10 +416,15 @@ END), (0)::bigint)) STORED,
     created_at       timestamp with time zone NOT NULL DEFAULT now(),
     updated_at       timestamp with time zone NOT NULL DEFAULT now(),
     held_since       timestamp with time zone,
+    clause           text[],
+    after_id         uuid,
+    undo_of          uuid,
+    undo_by          text,
     CONSTRAINT effect_outbox_pkey PRIMARY KEY (effect_id),
     CONSTRAINT effects_failed_says_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
     CONSTRAINT effects_known_state CHECK (state = ANY (ARRAY['pending'::text, 'sending'::text, 'completed'::text, 'unknown'::text, 'failed'::text, 'cancelled'::text])),
     CONSTRAINT effects_lease_while_sending CHECK ((state = 'sending'::text) = (lease_owner IS NOT NULL) AND (lease_owner IS NULL) = (lease_expires_at IS NULL)),
+    CONSTRAINT effects_undone_by_somebody CHECK ((undo_of IS NULL) = (undo_by IS NULL)),
     CONSTRAINT effects_unknown_was_started CHECK (state <> 'unknown'::text OR ambiguous_at IS NOT NULL)
 );
 COMMENT ON TABLE effect_outbox IS 'One thing to do in the outside world, written with the decision that allowed it.';
@@ -430,11 +438,16 @@ COMMENT ON COLUMN effect_outbox.fresh_until IS 'After this the approval is too o
 COMMENT ON COLUMN effect_outbox.started_at IS 'Set right before the call of this try: splits an expired lease into not sent and unknown.';
 COMMENT ON COLUMN effect_outbox.ambiguous_at IS 'First time a try may have reached the provider; then no machine writes failed.';
 COMMENT ON COLUMN effect_outbox.held_since IS 'Since when the probe of its record tells nothing; the wait until it is asked again grows with this.';
+COMMENT ON COLUMN effect_outbox.clause IS 'Where in its snapshot''s effects its terms are: {1} is the second, {1,undo} what undoes that; none for an only one.';
+COMMENT ON COLUMN effect_outbox.after_id IS 'The effect of the same draft that must be completed before this may leave.';
+COMMENT ON COLUMN effect_outbox.undo_of IS 'The completed effect that this one takes back. No newer version outdates it.';
+COMMENT ON COLUMN effect_outbox.undo_by IS 'Who asked for the undo; the others were let out by their draft''s approval.';
 CREATE INDEX effects_cancelled_by_key ON effect_outbox USING btree (idempotency_key) WHERE state = 'cancelled'::text;
 CREATE INDEX effects_due ON effect_outbox USING btree (lane, next_attempt_at) WHERE state = 'pending'::text;
 CREATE INDEX effects_going_stale ON effect_outbox USING btree (fresh_until) WHERE state = 'pending'::text AND fresh_until IS NOT NULL;
 CREATE INDEX effects_leased ON effect_outbox USING btree (lease_expires_at) WHERE state = 'sending'::text;
 CREATE UNIQUE INDEX effects_once ON effect_outbox USING btree (idempotency_key, effect_type, target) WHERE state <> 'cancelled'::text;
+CREATE UNIQUE INDEX effects_one_undo ON effect_outbox USING btree (undo_of) WHERE undo_of IS NOT NULL AND state <> 'cancelled'::text;
 CREATE INDEX effects_open_by_draft_key ON effect_outbox USING btree (draft_key) WHERE state = ANY (ARRAY['pending'::text, 'sending'::text, 'unknown'::text]);
 CREATE INDEX effects_unknown ON effect_outbox USING btree (next_attempt_at) WHERE state = 'unknown'::text;
 CREATE TRIGGER effects_listed_moves BEFORE UPDATE OF state ON effect_outbox FOR EACH ROW WHEN (old.state IS DISTINCT FROM new.state AND NOT (old.state = 'pending'::text AND new.state = 'sending'::text) AND NOT (old.state = 'sending'::text AND new.state = 'completed'::text)) EXECUTE FUNCTION refuse_unlisted_move('effect');

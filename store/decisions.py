@@ -101,7 +101,7 @@ class Vote:
     reason: str | None
     considered: list[str]
     still_reviewers: list[str]
-    effect_id: UUID
+    effect_ids: list[UUID]
 
 
 async def find_question(conn: Connection, token_hash: str) -> Question | None:

@@ -6,7 +6,7 @@ Not here: in which order this happens and what the sender is told (bot/flow/rece
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 from uuid import UUID
 
 import orjson
@@ -165,9 +165,18 @@ async def close_overtaken_redrafts(conn: Connection, draft_ids: Sequence[UUID]) 
     await _CLOSE_REDRAFTS.run(conn, {"draft_ids": list(draft_ids)})
 
 
-async def lock_unfinished_effects(conn: Connection, blocked: Sequence[Overtaken]) -> list[UUID]:
-    """Hold the effects of approved drafts still that are not over; give them."""
-    keys = {"draft_keys": [one.draft_key for one in blocked]}
+class Keyed(Protocol):
+    """Anything that knows its draft_key."""
+
+    @property
+    def draft_key(self) -> str:
+        """Whose head is locked."""
+        ...
+
+
+async def lock_unfinished_effects(conn: Connection, blocked: Sequence[Keyed]) -> list[UUID]:
+    """Hold the unfinished effects of these draft_keys; what is read after this neither starts nor ends."""
+    keys = {"draft_keys": sorted({one.draft_key for one in blocked})}
     return [row.effect_id for row in await _LOCK_EFFECTS.rows(conn, keys, _EffectId)]
 
 

@@ -18,9 +18,13 @@ _LET = query("let_through")
 
 @dataclass(frozen=True, slots=True)
 class Letting:
-    """Which gate lets it through (`gate:MODE`, in a person's place), by what rule, after what window."""
+    """Which gate lets it through (`gate:MODE`, in a person's place), by what rule, after what window.
+
+    `effects` is how many effects the draft's snapshot has.
+    """
 
     gate: str
+    effects: int
     rule: str | None = None
     window_seconds: int | None = None
 
@@ -34,7 +38,7 @@ class LetDraft(RevisedDraft):
 async def let_through(
     conn: Connection, hold: Mapping[str, Any], draft_id: UUID, letting: Letting
 ) -> LetDraft:
-    """Approve a draft that was opened or revised in this transaction, and give it its effect.
+    """Approve a draft that was opened or revised in this transaction, and give it its effects.
 
     `hold` is what identifies the hold on its run (store/runs).
 
@@ -45,7 +49,7 @@ async def let_through(
     params = {
         **hold,
         "draft_id": draft_id,
-        "effect_id": new_id(),
+        "effect_ids": sorted(new_id() for _ in range(letting.effects)),
         "gate": letting.gate,
         "rule": letting.rule,
         "window_seconds": letting.window_seconds,

@@ -21,6 +21,7 @@ _EXPIRED = query("find_expired_leases")
 _RECOVER = query("recover_effects")
 _STALE = query("find_stale_effects")
 _WITHDRAW = query("withdraw_effects")
+_SIBLINGS = query("withdraw_siblings")
 _POLICIES = query("read_effect_policies")
 
 
@@ -45,11 +46,20 @@ class WithdrawnRow(Row):
 
     effect_id: UUID
     reason: str
+    draft_id: UUID
+    run_id: UUID
+    idempotency_key: str
+    undo_of: UUID | None
+
+    @property
+    def is_undo(self) -> bool:
+        """Whether it was to take back another one."""
+        return self.undo_of is not None
 
 
 class _PolicyRow(Row):
     snapshot_hash: str
-    effect: Json | None
+    effects: list[Json] | None
 
 
 class _Id(Row):
@@ -171,16 +181,25 @@ async def find_stale_effects(conn: Connection, *, most: int) -> list[EffectRef]:
     return await _STALE.rows(conn, {"most": most}, EffectRef)
 
 
-async def withdraw_effects(conn: Connection, effect_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Cancel those that are outdated and were not started, under their heads' locks; gives the reasons."""
-    rows = await _WITHDRAW.rows(conn, {"effect_ids": list(effect_ids)}, WithdrawnRow)
-    return {row.effect_id: row.reason for row in rows}
+async def withdraw_effects(conn: Connection, effect_ids: Sequence[UUID]) -> list[WithdrawnRow]:
+    """Cancel those that are outdated and were not started, with the others of their runs, under their locks.
+
+    What has others that were started stays as it is.
+    """
+    return await _WITHDRAW.rows(conn, {"effect_ids": list(effect_ids)}, WithdrawnRow)
 
 
-async def read_effect_policies(conn: Connection, snapshot_hashes: Sequence[str]) -> dict[str, Json | None]:
-    """Give the effect's part of frozen policies, as stored."""
+async def withdraw_siblings(conn: Connection, effect_id: UUID) -> list[WithdrawnRow]:
+    """Cancel the others of a cancelled effect if none of them has left, under the locks of heads and rows."""
+    return await _SIBLINGS.rows(conn, {"effect_id": effect_id}, WithdrawnRow)
+
+
+async def read_effect_policies(
+    conn: Connection, snapshot_hashes: Sequence[str]
+) -> dict[str, list[Json] | None]:
+    """Give the effects of frozen policies, as stored."""
     rows = await _POLICIES.rows(conn, {"snapshot_hashes": list(snapshot_hashes)}, _PolicyRow)
-    return {row.snapshot_hash: row.effect for row in rows}
+    return {row.snapshot_hash: row.effects for row in rows}
 
 
 def _versions(effects: Sequence[EffectRef]) -> str:

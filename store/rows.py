@@ -5,7 +5,7 @@ Not here: what a row means for a card or an answer (bot/).
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -67,7 +67,10 @@ class EditedDraft(RevisedDraft):
 
 
 class EffectRef(Row):
-    """An effect as far as moving it needs; `version` is the one the next move must find."""
+    """An effect as far as moving it needs; `version` is the one the next move must find.
+
+    `clause` says which of several effects of its draft it is, or which effect's undo; None for an only one.
+    """
 
     effect_id: UUID
     version: int
@@ -78,6 +81,41 @@ class EffectRef(Row):
     effect_type: str
     known_version: int
     attempts: int
+    clause: tuple[str, ...] | None = None
+
+    @property
+    def is_undo(self) -> bool:
+        """Whether it takes back another one: its draft and run are over already."""
+        return self.clause is not None and self.clause[-1] == "undo"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether its draft has other effects, whose ends count for draft and run as much."""
+        return self.clause is not None and not self.is_undo
+
+
+class Cancelled(Protocol):
+    """A cancelled effect, as far as its draft has to follow."""
+
+    @property
+    def effect_id(self) -> UUID:
+        """Its id."""
+        ...
+
+    @property
+    def draft_id(self) -> UUID:
+        """Its draft."""
+        ...
+
+    @property
+    def run_id(self) -> UUID:
+        """Its run."""
+        ...
+
+    @property
+    def idempotency_key(self) -> str:
+        """Its key."""
+        ...
 
 
 class ClaimedRow(EffectRef):

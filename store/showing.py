@@ -16,7 +16,7 @@ _READ_EFFECTS = query("read_effect_cards")
 
 
 class EffectFacts(Row):
-    """One effect of a draft, without the resume effects."""
+    """One effect of a draft, or what undoes one, without the resume effects."""
 
     effect_id: UUID
     effect_type: str
@@ -29,7 +29,13 @@ class EffectFacts(Row):
     not_before: datetime | None
     next_attempt_at: datetime
     held_since: datetime | None
+    created_at: datetime
     updated_at: datetime
+    clause: tuple[str, ...] | None
+    after_id: UUID | None
+    undo_of: UUID | None
+    undo_by: str | None
+    settled_by: str | None
 
 
 class DraftCard(CardRow):
@@ -53,7 +59,7 @@ class DraftCard(CardRow):
     record_url: str | None
     requested_by: str | None
     run_reason: str | None
-    recipient: str | None
+    recipients: list[str | None]
     body: dict[str, Any] | None
     author: str
     model: str | None
@@ -79,7 +85,6 @@ class DraftCard(CardRow):
     replaced_sent: list[str]
     effects: list[EffectFacts]
     switch_rows: dict[str, bool]
-    settled_by: str | None
     cancelled_by: str | None
     cancelled_at: datetime | None
 

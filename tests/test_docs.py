@@ -387,8 +387,8 @@ def test_receiver_answers_after_the_work() -> None:
     assert next(nodes(workflow, "webhook"))["parameters"]["responseMode"] == "responseNode"
     done = next(node for node in nodes(workflow, "respondToWebhook") if node["name"] == "Done")
     policy = load_policy((ROOT / "examples" / "policy.toml").read_text("utf-8"))
-    response_id = policy.kinds["customer_email"].effect.response_id
-    assert f"{{ {response_id}:" in done["parameters"]["responseBody"]
+    (effect,) = policy.kinds["customer_email"].all_effects
+    assert f"{{ {effect.response_id}:" in done["parameters"]["responseBody"]
 
 
 # The recipe with a text secret: what n8n's Crypto node computes is what Stet's setting verifies.

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final
 
 from bot.cards.draft import title_of
+from bot.cards.lives import Who
 from bot.cards.notices import Notice, Part, Said
-from bot.cards.views import Who
 
 MEMBER_COMMANDS: Final = ("queue", "show", "status")
 ADMIN_COMMANDS: Final = ("kill", "resume", "rerun", "unknown", "metrics", "erase")

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from string import Formatter
 from typing import Any, Final
 
+from bot.cards.lives import Who
 from bot.cards.text import cut, escape, length, visible
-from bot.cards.views import Channel, Who
+from bot.cards.views import Channel
 from bot.cards.words import say, template
 
 Block = dict[str, Any]

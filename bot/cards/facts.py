@@ -48,18 +48,26 @@ def all_shown(view: ReviewView) -> bool:
     if any(length(visible(name)) > NAME_TEXT for name in names):
         return False
     few = len(view.warnings) <= MOST_WARNINGS and len(view.labels) <= MOST_LABELS
-    recipient = view.action.recipient or ""
     return (
         few
-        and length(visible(recipient)) <= RECIPIENT_TEXT
+        and all(length(visible(one.recipient or "")) <= RECIPIENT_TEXT for one in view.actions)
         and all(length(visible(text)) <= _LINE for text in texts)
     )
 
 
 def action(view: ReviewView) -> list[Element]:
-    """What will happen on approval: effect, recipient, target host."""
+    """What will happen on approval: each effect with recipient and target host, and what it waits for."""
     key = "action.on_approval" if is_open(view.state) else "action.is"
-    return action_line(view.language, key, view.action)
+    if len(view.actions) == 1:
+        return action_line(view.language, key, view.actions[0])
+    found = phrase(view.language, key, what="")
+    for one in view.actions:
+        name = outside(one.name or one.effect_type, limit=NAME_TEXT)
+        found += [words("\n• "), *action_line(view.language, "action.part", one, name=name)]
+        if one.after:
+            after = outside(one.after, limit=NAME_TEXT)
+            found += phrase(view.language, "action.after", name=after)
+    return found
 
 
 def below(view: ReviewView) -> list[Block]:
@@ -93,7 +101,8 @@ def _warnings(view: ReviewView) -> list[list[Element]]:
 
 
 def _hidden(view: ReviewView) -> int:
-    others = (view.entity, view.action.recipient or "", view.source.url or "", *view.warnings)
+    recipients = (one.recipient or "" for one in view.actions)
+    others = (view.entity, *recipients, view.source.url or "", *view.warnings)
     return hidden_in((*view.draft, *view.labels, *(Field("", other) for other in others)))
 
 

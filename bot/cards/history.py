@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from bot.cards.lives import Who
 from bot.cards.notices import Notice, Part, Said
-from bot.cards.views import Who
 
 MOST_LINES: Final = 20  # Of the record: the newest say where it stands, `audit show` prints them all.
 

@@ -25,12 +25,13 @@ from bot.cards.blocks import (
 )
 from bot.cards.draft import hidden_in, title_of
 from bot.cards.facts import action, all_shown
+from bot.cards.lives import Action
 from bot.cards.notices import lines_of
 from bot.cards.review import approve_manner
 from bot.cards.status import action_line, state_title
 from bot.cards.text import length, visible
 from bot.cards.unknown import answer_buttons
-from bot.cards.views import Action, Field, Pending, PendingNote, ReviewView, State
+from bot.cards.views import Field, Pending, PendingNote, ReviewView, State
 from bot.cards.words import say
 from bot.contracts.click import APPROVE_ACTION, READ_ACTION, REJECT_ACTION
 
@@ -135,9 +136,8 @@ def _is_a_line(field: Field) -> bool:
 
 
 def _hidden(view: ReviewView) -> int:
-    return hidden_in(
-        (*view.draft, *view.labels, Field("", view.entity), Field("", view.action.recipient or ""))
-    )
+    others = (view.entity, *(one.recipient or "" for one in view.actions))
+    return hidden_in((*view.draft, *view.labels, *(Field("", other) for other in others)))
 
 
 def item_blocks(view: ReviewView, number: int) -> list[Block]:

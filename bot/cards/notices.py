@@ -22,7 +22,8 @@ from bot.cards.blocks import (
     rich,
     words,
 )
-from bot.cards.views import Channel, Who
+from bot.cards.lives import Who
+from bot.cards.views import Channel
 
 Part = str | int | datetime | Channel | Who | tuple[Who, ...]
 

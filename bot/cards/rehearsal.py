@@ -6,7 +6,7 @@ Who listens for the click is in `bot/doors/rehearsal`.
 from enum import StrEnum
 
 from bot.cards.blocks import Block, Element, actions, button, message_text, person, phrase, rich, section
-from bot.cards.views import Who
+from bot.cards.lives import Who
 from bot.cards.words import say
 from bot.contracts.click import REHEARSAL_ACTION
 

@@ -25,9 +25,9 @@ from bot.cards.blocks import (
 )
 from bot.cards.draft import Drawn, cut_note, draw_fields, title_of
 from bot.cards.facts import ENTITY_TEXT, action, all_shown, below, block_id, small_print
-from bot.cards.status import may_cancel, state_lines, state_title
+from bot.cards.status import action_line, may_cancel, state_lines, state_title
 from bot.cards.text import escape
-from bot.cards.views import Pending, ReviewView
+from bot.cards.views import Approved, Pending, ReviewView
 from bot.cards.words import say
 from bot.contracts.click import (
     APPROVE_ACTION,
@@ -36,11 +36,13 @@ from bot.contracts.click import (
     READ_ACTION,
     REDRAFT_ACTION,
     REJECT_ACTION,
+    undo_action,
 )
 
 _BUTTON_ROOM: Final = (
     900  # Six labels of 75, a confirmation of 300: held back, so buttons never decide the fit.
 )
+_UNDO_NAME: Final = 40  # Of a button's 75 characters.
 _EXCERPT: Final = (
     1_500  # Of a draft too long for the card: enough to know it by, short enough to scroll past.
 )
@@ -116,11 +118,29 @@ def _buttons(view: ReviewView, *, whole: bool) -> list[Element]:
         ]
     if may_cancel(view.state):
         wanted += [(CANCEL_ACTION, "button.cancel", values.cancel, "danger")]
-    return [
+    found = [
         button(action, say(view.language, label), value, **_manner(view, action, style))
         for action, label, value, style in wanted
         if value is not None
     ]
+    return [*found, *_undo_buttons(view)]
+
+
+def _undo_buttons(view: ReviewView) -> list[Element]:
+    """One for each effect that can be taken back, by its name where there are several."""
+    if not isinstance(view.state, Approved):
+        return []
+    language, parts, values = view.language, view.state.parts, dict(view.undo)
+    found = []
+    for number, part in enumerate(parts):
+        if part.undo is None or part.effect_id not in values:
+            continue
+        name = clip(part.action.name or part.action.effect_type, _UNDO_NAME)
+        label = say(language, "button.undo_part" if len(parts) > 1 else "button.undo", name=name)
+        sentence = plain(action_line(language, "confirm.undo", part.undo))
+        asks = confirm(language, sentence, say(language, "button.undo"))
+        found.append(button(undo_action(number), label, values[part.effect_id], style="danger", confirm=asks))
+    return found
 
 
 def _manner(view: ReviewView, action_id: str, style: str | None) -> dict[str, object]:

@@ -3,29 +3,36 @@
 Which states exist is in `views`; the sentences are in `words_en`.
 """
 
+from collections.abc import Sequence
 from typing import Final, assert_never
 
-from bot.cards.blocks import Element, date, outside, people, person, phrase
-from bot.cards.views import (
+from bot.cards.blocks import Element, date, outside, people, person, phrase, words
+from bot.cards.draft import NAME_TEXT
+from bot.cards.lives import (
     Action,
-    Approved,
-    Blocked,
-    Cancelled,
-    Expired,
+    Awaiting,
+    Dropped,
     Held,
     Life,
+    Part,
     Paused,
-    Pending,
-    PendingNote,
     Queued,
-    Redrafting,
-    Rejected,
-    ReviewView,
     Scheduled,
     SendFailed,
     Sending,
     SendUnknown,
     Sent,
+)
+from bot.cards.views import (
+    Approved,
+    Blocked,
+    Cancelled,
+    Expired,
+    Pending,
+    PendingNote,
+    Redrafting,
+    Rejected,
+    ReviewView,
     State,
     Superseded,
 )
@@ -42,7 +49,10 @@ def is_open(state: State) -> bool:
 
 def may_cancel(state: State) -> bool:
     """Say whether a person may still stop it: approved or scheduled, and no send started."""
-    return isinstance(state, Approved) and isinstance(state.life, Queued | Held | Paused | Scheduled)
+    if not isinstance(state, Approved):
+        return False
+    lives = [state.life, *(part.life for part in state.parts)]
+    return all(isinstance(life, Queued | Held | Paused | Scheduled | Awaiting) for life in lives)
 
 
 def state_title(state: State) -> str:
@@ -52,14 +62,28 @@ def state_title(state: State) -> str:
             return "state.pending"
         case Pending():
             return "state.withdrawn"
-        case Approved(life=life):
-            return _life_title(life)
+        case Approved():
+            return _undo_title(state.parts) or _life_title(state.life)
         case _:
             return f"state.{type(state).__name__.lower()}"
 
 
 def _life_title(life: Life) -> str:
     return f"state.{type(life).__name__.lower()}"
+
+
+def _undo_title(parts: Sequence[Part]) -> str | None:
+    """The headline once something is being taken back; the worst of it, and undone only when all is."""
+    lives = [part.undoing.life for part in parts if part.undoing is not None]
+    if not lives:
+        return None
+    for lesser, title in ((SendUnknown, "state.undounknown"), (SendFailed, "state.undofailed")):
+        if any(isinstance(life, lesser) for life in lives):
+            return title
+    if not all(isinstance(life, Sent) for life in lives):
+        return "state.undoing"
+    left = any(part.undoing is None and isinstance(part.life, Sent) for part in parts)
+    return None if left else "state.undone"
 
 
 def state_lines(view: ReviewView) -> list[list[Element]]:
@@ -78,7 +102,7 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
                 *_quoted(language, "redrafting.wish", wish),
             ]
         case Approved() as approved:
-            return [*_approval(language, approved), *_life_lines(language, approved.life)]
+            return [*_approval(language, approved), *_parts_lines(language, approved)]
         case Rejected(by=by, at=at, reason=reason):
             who = phrase(language, "rejected.by", who=person(by), at=date(at))
             return [who, *_quoted(language, "rejected.reason", reason)]
@@ -105,14 +129,31 @@ def _approval(language: str, approved: Approved) -> list[list[Element]]:
     return [phrase(language, key)] if has(language, key) else []
 
 
+def _parts_lines(language: str, approved: Approved) -> list[list[Element]]:
+    """What became of each effect, by name where there are several, and of its undo."""
+    parts = approved.parts
+    if len(parts) < 2:  # noqa: PLR2004 - one effect needs no name
+        undone = [line for part in parts for line in _undo_lines(language, part)]
+        return [*_life_lines(language, approved.life), *undone]
+    found: list[list[Element]] = []
+    for part in parts:
+        name = outside(part.action.name or part.action.effect_type, limit=NAME_TEXT, bold=True)
+        first, *more = _life_lines(language, part.life)
+        found += [[name, words(": "), *first], *more, *_undo_lines(language, part)]
+    return found
+
+
+def _undo_lines(language: str, part: Part) -> list[list[Element]]:
+    if (undoing := part.undoing) is None:
+        return []
+    asked = phrase(language, "undo.asked", who=person(undoing.by), at=date(undoing.at))
+    return [asked, *_life_lines(language, undoing.life)]
+
+
 def _life_lines(language: str, life: Life) -> list[list[Element]]:
     match life:
-        case Queued(tries=0):
-            return [phrase(language, "life.queued")]
-        case Queued(tries=tries, last_reason=reason, next_at=next_at):
-            parts = {"count": str(tries), "reason": because(language, reason or "")}
-            when = phrase(language, "life.next", at=date(next_at)) if next_at else []
-            return [[*phrase(language, "life.tried", **parts), *when]]
+        case Queued():
+            return [_queued_line(language, life)]
         case Held(since=since, reason=reason):
             return [phrase(language, "life.held", at=date(since), reason=because(language, reason))]
         case Paused(scope=scope):
@@ -125,11 +166,28 @@ def _life_lines(language: str, life: Life) -> list[list[Element]]:
             return _sent_lines(language, life)
         case SendUnknown(since=since, reason=reason):
             return [phrase(language, "life.unknown", at=date(since), reason=because(language, reason))]
-        case SendFailed(at=at, reason=reason, by=by):
-            found = [phrase(language, "life.failed", at=date(at), reason=because(language, reason))]
-            return [*found, phrase(language, "life.given_up", who=person(by))] if by else found
+        case Awaiting(name=name):
+            return [phrase(language, "life.awaiting", name=outside(name, limit=NAME_TEXT))]
+        case SendFailed() | Dropped():
+            return _unsent_lines(language, life)
         case _ as never:
             assert_never(never)
+
+
+def _queued_line(language: str, life: Queued) -> list[Element]:
+    if life.tries == 0:
+        return phrase(language, "life.queued")
+    parts = {"count": str(life.tries), "reason": because(language, life.last_reason or "")}
+    when = phrase(language, "life.next", at=date(life.next_at)) if life.next_at else []
+    return [*phrase(language, "life.tried", **parts), *when]
+
+
+def _unsent_lines(language: str, life: SendFailed | Dropped) -> list[list[Element]]:
+    key = "life.failed" if isinstance(life, SendFailed) else "life.dropped"
+    found = [phrase(language, key, at=date(life.at), reason=because(language, life.reason))]
+    if isinstance(life, SendFailed) and life.by is not None:
+        found.append(phrase(language, "life.given_up", who=person(life.by)))
+    return found
 
 
 def _sent_lines(language: str, life: Sent) -> list[list[Element]]:
@@ -141,7 +199,7 @@ def _sent_lines(language: str, life: Sent) -> list[list[Element]]:
     return [phrase(language, "life.sent_as", at=date(life.at), id=provider_id)]
 
 
-def action_line(language: str, key: str, action: Action) -> list[Element]:
+def action_line(language: str, key: str, action: Action, **more: Element) -> list[Element]:
     """Say what goes out, to whom and through which host, in the sentence under `key`."""
     does = action.effect_type if action.effect_type in _KNOWN_TYPES else "other"
     what = phrase(
@@ -151,7 +209,7 @@ def action_line(language: str, key: str, action: Action) -> list[Element]:
         host=outside(action.host, limit=260, code=True),
         type=outside(action.effect_type, limit=64, code=True),
     )
-    return phrase(language, key, what=what)
+    return phrase(language, key, what=what, **more)
 
 
 def because(language: str, reason: str) -> Element | list[Element]:

@@ -29,9 +29,10 @@ from bot.cards.blocks import (
     text_length,
 )
 from bot.cards.draft import cut_note, draw_fields, title_of
+from bot.cards.lives import Action, Who
 from bot.cards.status import action_line, because
 from bot.cards.text import escape
-from bot.cards.views import Action, Field, Who
+from bot.cards.views import Field
 from bot.cards.words import say
 from bot.contracts.click import (
     UNKNOWN_DELIVERED_ACTION,

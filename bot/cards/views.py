@@ -7,19 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
+from uuid import UUID
 
+from bot.cards.lives import Action, Life, Part, Who
 from bot.policy.earned import Evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Who:
-    """A person or user group: a Slack id (`U…`, `W…`, `S…`), a subject `slack:T…:U…`, or any other word.
-
-    With a name the name is shown as text, which notifies nobody; without one Slack shows the mention.
-    """
-
-    id: str
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +27,6 @@ class Field:
     name: str
     text: str
     literal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What goes out on approval. `host` is the target's host, or the channel or server it goes through."""
-
-    effect_type: str
-    host: str
-    recipient: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,81 +124,18 @@ class Redrafting:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
-    """Waits to be sent; after a try that provably sent nothing, with its reason and the next time."""
-
-    tries: int = 0
-    last_reason: str | None = None
-    next_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Waits until its record can be checked; it is asked for again by itself."""
-
-    since: datetime
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    """Held by the kill switch of this scope (`all`, `kind:…`, `effect:…`, or `setting`)."""
-
-    scope: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """Goes out at its time unless somebody cancels."""
-
-    due: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """A send has started and has no answer yet."""
-
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Confirmed by the provider, or by the person named."""
-
-    at: datetime
-    provider_id: str | None = None
-    confirmed_by: Who | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SendUnknown:
-    """Nobody knows whether it was delivered."""
-
-    since: datetime
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SendFailed:
-    """Proven not delivered, and not tried again; `by` when a person gave it up."""
-
-    at: datetime
-    reason: str
-    by: Who | None = None
-
-
-Life = Queued | Held | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed
-
-
-@dataclass(frozen=True, slots=True)
 class Approved:
-    """Decided in favour: by people, or by the gate (`by` empty, `gate` names which, `evidence` by what)."""
+    """Decided in favour: by people, or by the gate (`by` empty, `gate` names which, `evidence` by what).
+
+    `life` is that of the effect one must know of first, `parts` are all of them.
+    """
 
     life: Life
     by: tuple[Who, ...] = ()
     at: datetime | None = None
     gate: str = "approve_first"
     evidence: Evidence | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +191,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """Everything a draft's card shows. `version` is the card's: it makes block ids new for each drawing."""
+    """Everything a draft's card shows. `version` is the card's: it makes block ids new for each drawing.
+
+    `undo` has the button's value for each effect that can be taken back, by its id.
+    """
 
     kind: str
     entity: str
     revision: int
     version: int
     state: State
-    action: Action
+    actions: tuple[Action, ...]
     draft: tuple[Field, ...]
     voting: Voting
     times: Times
@@ -289,6 +211,7 @@ class ReviewView:
     previous: Previous | None = None
     source: Source = Source()
     buttons: Buttons = Buttons()
+    undo: tuple[tuple[UUID, str], ...] = ()
     confirm: Literal["none", "dialog", "typed"] = "none"
     earlier: EarlierRejection | None = None
     replaces: Replacement | None = None

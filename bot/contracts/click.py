@@ -20,6 +20,7 @@ class Decision(StrEnum):
     EDIT = "edit"
     REDRAFT = "redraft"
     CANCEL = "cancel"
+    UNDO = "undo"
 
 
 class Surface(StrEnum):
@@ -36,6 +37,7 @@ READ_ACTION: Final = "stet.read"  # opens the whole draft in a modal; decides no
 EDIT_ACTION: Final = "stet.edit"
 REDRAFT_ACTION: Final = "stet.redraft"
 CANCEL_ACTION: Final = "stet.cancel"
+UNDO_ACTION: Final = "stet.undo"  # of the first effect; the others' say `stet.undo.2` and so on
 QUEUE_NEXT_ACTION: Final = "stet.queue.next"  # opens the next draft in line; decides nothing
 REHEARSAL_ACTION: Final = "stet.rehearsal"  # on the doctor's test card; decides nothing
 UNKNOWN_DELIVERED_ACTION: Final = "stet.unknown.delivered"
@@ -47,6 +49,7 @@ NEXT_VALUE: Final = "next"  # what the queue card's button carries: who is next 
 ACTION_DECISIONS: Final = {f"stet.{decision.value}": decision for decision in Decision}
 
 _BUTTON_VALUE: Final = re.compile(r"([A-Za-z0-9_-]{43})\.([1-9][0-9]{0,8})")
+_UNDO_ACTION: Final = re.compile(r"stet\.undo(?:\.[1-9])?")
 _EFFECT_VALUE: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,9})")
 
 
@@ -75,6 +78,16 @@ def decode_value(text: str) -> ButtonValue | None:
     """Read a button's value; None for anything that we never wrote."""
     found = _BUTTON_VALUE.fullmatch(text)
     return ButtonValue(token=found[1], revision=int(found[2])) if found else None
+
+
+def undo_action(number: int) -> str:
+    """Name the undo button of the effect with this number, from 0: Slack wants names that differ."""
+    return UNDO_ACTION if number == 0 else f"{UNDO_ACTION}.{number + 1}"
+
+
+def is_undo_action(action_id: str) -> bool:
+    """Tell the undo button of any effect from other buttons."""
+    return _UNDO_ACTION.fullmatch(action_id) is not None
 
 
 def encode_effect_value(value: EffectValue) -> str:

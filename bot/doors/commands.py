@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.cards import answers, history
+from bot.cards.lives import Who
 from bot.cards.notices import Notice, Refusal, refused
-from bot.cards.views import Who
 from bot.doors.callers import Callers, name_person, record_refusal
 from bot.doors.payloads import Caller, Command
 from bot.doors.switching import Switching, kill, resume

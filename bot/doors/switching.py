@@ -9,8 +9,8 @@ from typing import Final
 
 from bot.cards import answers
 from bot.cards.answers import Closed, SwitchView
+from bot.cards.lives import Who
 from bot.cards.notices import Notice
-from bot.cards.views import Who
 from bot.doors.callers import PolicyHolder, name_person
 from bot.doors.typed import read_reason, read_scope
 from bot.flow import stop

@@ -7,9 +7,9 @@ from typing import Final
 
 from bot.cards.blocks import clip
 from bot.cards.draft import title_of
+from bot.cards.lives import Who
 from bot.cards.modals import EDIT_BLOCK
 from bot.cards.notices import Done, Notice, Part, Refusal, done, refused
-from bot.cards.views import Who
 from bot.cards.words import say
 from bot.contracts.answer import NotDecided, Why
 from bot.contracts.click import Decision

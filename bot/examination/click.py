@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.cards import rehearsal
+from bot.cards.lives import Who
 from bot.cards.rehearsal import Stage
-from bot.cards.views import Who
 from bot.contracts.click import REHEARSAL_ACTION
 from bot.doors.payloads import Caller
 from bot.doors.rehearsal import CannotListen, Rehearsal, listening

@@ -8,7 +8,7 @@ from typing import Final
 from bot.connectors.dial import resolve_host
 from bot.connectors.smtp import submission_to
 from bot.examination.finding import Finding
-from bot.policy.kinds import Policy
+from bot.policy.kinds import Kind, Policy
 from bot.settings import Settings
 
 MAIL_SECONDS: Final = 10.0  # The default timeout of an effect: slower, and no mail is handed in either.
@@ -44,7 +44,11 @@ def missing_mail(settings: Settings, policy: Policy) -> str | None:
     """The sentence where kinds send mail and there is no server or sender; None where all is there."""
     if settings.smtp_url is not None and settings.mail_from is not None:
         return None
-    mailing = sorted(kind.name for kind in policy.kinds.values() if kind.effect.type == "smtp")
+    mailing = sorted(kind.name for kind in policy.kinds.values() if _mails(kind))
     if not mailing:
         return None
     return f"set it, and MAIL_FROM: the effect of {', '.join(mailing)} is smtp"
+
+
+def _mails(kind: Kind) -> bool:
+    return any(effect.type == "smtp" for _, effect in kind.all_sends)

@@ -14,15 +14,15 @@ from bot.variables import Variables
 def find_named_problems(policy: Policy, variables: Variables) -> Iterator[SettingProblem]:
     """One sentence for each variable that a kind names and that cannot be used."""
     wardrobe = Wardrobe(variables)
-    for kind in policy.kinds.values():
-        names = [(f"kinds.{kind.name}.effect.{key}", name) for key, name in kind.effect.variables()]
+    sends = [(f"kinds.{kind.name}.{at}", one) for kind in policy.kinds.values() for at, one in kind.all_sends]
+    for where, effect in sends:
+        names = [(f"{where}.{key}", name) for key, name in effect.variables()]
         wrong = list(variables.find_problems(names))
         yield from wrong
-        pair = kind.effect.client_pair
+        pair = effect.client_pair
         if pair is None or {each.variable for each in wrong} & set(pair):
             continue
         try:
             wardrobe.certified(pair)
         except CertificateUnusable as fault:
-            where = f"kinds.{kind.name}.effect.client_certificate"
-            yield SettingProblem(pair[0], f"{fault} ({where}): set it anew")
+            yield SettingProblem(pair[0], f"{fault} ({where}.client_certificate): set it anew")

@@ -10,7 +10,7 @@ from bot.contracts.event import Event
 from bot.contracts.fields import FieldError
 from bot.drafting.check import find_violations
 from bot.drafting.faults import Misconfigured
-from bot.policy.recipients import WrongRecipient, find_recipient
+from bot.policy.recipients import find_wrong_recipients
 from bot.policy.rules import check_rules, find_unsendable
 from bot.policy.terms import Kind
 
@@ -32,10 +32,8 @@ def find_objections(event: Event, kinds: Mapping[str, Kind], reach: Reach) -> tu
         return (FieldError("kind", _NO_KIND),)
     if event.source not in kind.sources:
         return (FieldError("kind", _NO_SOURCE),)
-    found: list[FieldError] = []
-    recipient = find_recipient(kind.effect, event.payload)
-    if isinstance(recipient, WrongRecipient):
-        found.append(FieldError(recipient.field, recipient.message))
+    wrong = find_wrong_recipients(kind, event.payload)
+    found = [FieldError(one.field, one.message) for one in wrong]
     if event.resume_url is not None:
         checked = reach.check_url(event.resume_url)
         if isinstance(checked, Blocked):

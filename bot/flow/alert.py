@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from bot.cards import notices
 from bot.cards.blocks import Block, message_text, outside, rich, section
-from bot.cards.views import Who
+from bot.cards.lives import Who
 from bot.cards.words import template
 from bot.contracts.outcome import Found
 from bot.slack.answer import SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown

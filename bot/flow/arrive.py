@@ -11,6 +11,7 @@ from uuid import UUID
 from bot.contracts.event import Event, Origin
 from bot.contracts.fields import FieldError
 from bot.flow.checkpoints import reach
+from bot.flow.parts import follow
 from bot.policy.keys import draft_key, idempotency_key, payload_hash
 from store import audit, intake
 from store.cards import want_cards
@@ -200,6 +201,8 @@ async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:
     if withdrawn:
         reopened = await reopen_drafts(conn, [Reopening(one, "withdrawn_newer") for one in withdrawn])
         await intake.withdraw_runs(conn, [one.run_id for one in reopened])
+    if effects and (left := [one for one in approved if one.draft_id not in withdrawn]):
+        await follow(conn, left)  # One of several effects may have left: no other follows it now.
     others = [one.draft_id for one in drafts if one.draft_id and one.draft_id not in withdrawn]
     if others:
         # An unknown effect's card offers something else from now on: it cannot be sent again.

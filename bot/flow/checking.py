@@ -15,6 +15,7 @@ from bot.contracts.outcome import Changed, ProbeOutcome, Unchanged, Unclear
 from bot.flow import settle
 from bot.flow.checkpoints import reach
 from bot.flow.outgoing import to_effect
+from bot.flow.parts import SYSTEM
 from bot.policy.ahead import Probe
 from bot.policy.clauses import EffectPolicy
 from bot.policy.limits import HOLD_LEAST_SECONDS, HOLD_MOST_SECONDS
@@ -94,7 +95,7 @@ class Checks:
             versions = await probing.find_probed_versions(conn, row.effect_id)
             drafted = versions.source_version if versions else row.known_version
             why = "record_closed" if version is None else f"record_changed:{version}:{drafted}"
-            await settle.reopen(conn, [(row, f"withdrawn_{why}", why)])
+            await settle.take_back(conn, row, f"withdrawn_{why}", why)
 
     async def _hold(self, conn: Connection, row: ClaimedRow, reason: str) -> None:
         """Let it wait; card, record and ops hear when that begins."""
@@ -103,7 +104,7 @@ class Checks:
         if held is None or not held.is_new:
             return
         facts = {"effect_id": str(row.effect_id), "reason": reason}
-        line = audit.Entry(row.idempotency_key, settle.SYSTEM, "effect_held", facts)
+        line = audit.Entry(row.idempotency_key, SYSTEM, "effect_held", facts)
         await settle.write_down(conn, [line], {row.idempotency_key: row.run_id}, set())
         await cards.want_cards(conn, [row.draft_id])
         # One a kind and day: an owner of records that is away holds everything of a kind at once.

@@ -11,6 +11,7 @@ from bot.contracts.click import Decision
 from bot.flow.ballots import Ballot
 from bot.flow.checkpoints import reach
 from bot.flow.judging import RECOUNTS, Deciding, Judged, Progress, answer_in_time, weigh
+from bot.policy.snapshot import effects_of
 from bot.policy.tokens import hash_token
 from store import audit, decisions
 from store.decisions import Question, Vote, Voted
@@ -45,7 +46,8 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
         counts = (_votes(judged), int(question.snapshot["quorum"]))
         if click.decision is Decision.APPROVE and judged.subject in question.voters and counts[0] < counts[1]:
             return NotDecided(Why.ALREADY_VOTED, counts=counts)
-        ballot = Ballot(question.draft_key, _vote(click, judged), _line(click, question, judged), progress)
+        vote, line = _vote(click, question, judged), _line(click, question, judged)
+        ballot = Ballot(question.draft_key, vote, line, progress)
         try:
             voted = await deps.ballots.cast(ballot)
         except LostRace:
@@ -61,7 +63,7 @@ def _votes(judged: Judged) -> int:
     return len({judged.subject, *judged.still_reviewers})
 
 
-def _vote(click: Click, judged: Judged) -> Vote:
+def _vote(click: Click, question: Question, judged: Judged) -> Vote:
     return Vote(
         token_hash=hash_token(click.token),
         revision=click.revision,
@@ -74,7 +76,7 @@ def _vote(click: Click, judged: Judged) -> Vote:
         reason=click.reason,
         considered=[*judged.considered, judged.subject],
         still_reviewers=list(judged.still_reviewers),
-        effect_id=new_id(),
+        effect_ids=sorted(new_id() for _ in effects_of(question.snapshot)),
     )
 
 

@@ -263,7 +263,8 @@ class Dispatcher:
         self._deps.settled()
         for answer in answers:
             self._lanes.give_back(answer.effect.lane)
-        if self._claims.is_hungry or self._claims.is_cut:
+        has_others = any(answer.effect.is_part for answer in answers)  # Which may have waited for it.
+        if self._claims.is_hungry or self._claims.is_cut or has_others:
             self._claim_again()
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -29,7 +29,7 @@ from bot.policy.limits import (
     PROCESSING_SECONDS,
     TAKEOVERS_FAIL,
 )
-from bot.policy.recipients import WrongRecipient, find_recipient
+from bot.policy.recipients import find_wrong_recipients
 from bot.policy.retries import Resume
 from bot.policy.rules import RuleVerdict
 from store import runs
@@ -134,7 +134,7 @@ async def _draft_or_fault(deps: Drafting, run: ClaimedRun, held: Held) -> None:
     kind = deps.policy.kinds.get(run.kind)
     if kind is None or run.payload is None:
         raise Misconfigured("kind_gone" if kind is None else "erased")
-    if isinstance(find_recipient(kind.effect, run.payload), WrongRecipient):
+    if find_wrong_recipients(kind, run.payload):
         raise Misconfigured("recipient")  # Intake looked where the policy of that day said.
     content, verdict = await _content(deps, run, held, kind)
     proposal = Proposal(kind, content, verdict, deps.gates[kind.gate])

@@ -15,7 +15,8 @@ from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import say
 from bot.contracts.click import READ_ACTION, ButtonValue, Decision, Surface, encode_value
 from bot.flow.forms import form_of
-from bot.flow.picture import Scene, review_view, unknown_view
+from bot.flow.life import Scene
+from bot.flow.picture import review_view, unknown_view
 from bot.policy.tokens import hash_token, mint_token
 from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard

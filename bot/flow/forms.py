@@ -9,7 +9,7 @@ from typing import Any
 from bot.cards.draft import fields_of
 from bot.cards.modals import can_edit
 from bot.policy.editing import Form, make_form
-from bot.policy.snapshot import may_edit
+from bot.policy.snapshot import may_edit, recipients_of
 
 
 def form_of(body: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Form:
@@ -21,10 +21,10 @@ def form_of(body: Mapping[str, Any], snapshot: Mapping[str, Any]) -> Form:
     described = schema.get("properties")
     missing = sorted(set(described) - set(body)) if isinstance(described, Mapping) else []
     draft, labels = fields_of(body)
-    recipient = snapshot["effect"].get("recipient")
+    recipients = recipients_of(snapshot)
     names = [
         name
         for name in (*(field.name for field in (*draft, *labels)), *missing)
-        if may_edit(name, snapshot.get("editable"), recipient)
+        if may_edit(name, snapshot.get("editable"), recipients)
     ]
     return make_form(body, schema, names, fits=can_edit)

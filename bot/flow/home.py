@@ -19,7 +19,8 @@ from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
 from bot.flow.drawing import READ
-from bot.flow.picture import Scene, action_of, review_view
+from bot.flow.life import Scene, action_of
+from bot.flow.picture import review_view
 from bot.policy.people import NotAllowed, Person, subject
 from bot.policy.tokens import hash_token, mint_token
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackOk, SlackRefused

@@ -41,8 +41,8 @@ class Wait:
 async def open_or_revise(db: Database, run: ClaimedRun, held: Held, proposal: Proposal) -> None:
     """Show the content to people: revise the draft that is pending, else open a new one.
 
-    What the gate lets through gets its effect in the same transaction; people may still cancel it. A run that
-    is no longer the newest becomes superseded without a card.
+    What the gate lets through gets its effects in the same transaction; people may still cancel it. A run
+    that is no longer the newest becomes superseded without a card.
 
     Raises:
         LostRace: the lease was lost, or a person decided the older draft at this moment.
@@ -60,7 +60,7 @@ async def open_or_revise(db: Database, run: ClaimedRun, held: Held, proposal: Pr
             return
         older = await drafts.find_open_draft(conn, run.draft_key)
         if older is not None and older.status != "pending":
-            # Its effect is still on its way; what becomes of it decides which draft this run gets.
+            # Of it something is still on its way; what becomes of it decides which draft this run gets.
             await runs.postpone_run(
                 conn, held, failure="older_effect", wait_seconds=WAIT_FOR_EFFECT_SECONDS, counted=False
             )
@@ -86,14 +86,14 @@ async def _open(conn: Connection, opening: Opening, older: OpenDraft | None) -> 
 
 def _letting(proposal: Proposal, weighed: Weighed) -> Letting | None:
     """How it goes out without a person; None where a person is asked."""
-    gate = f"{GATE}{proposal.kind.gate}"
+    gate, effects = f"{GATE}{proposal.kind.gate}", len(proposal.kind.all_effects)
     match weighed.verdict:
         case Ask():
             return None
         case SendAfter(window_seconds=seconds):
-            return Letting(gate, window_seconds=seconds)
+            return Letting(gate, effects, window_seconds=seconds)
         case SendNow(rule=rule):
-            return Letting(gate, rule=rule)
+            return Letting(gate, effects, rule=rule)
 
 
 async def _follow(conn: Connection, held: Held, made: RevisedDraft, letting_it: Letting | None) -> None:

@@ -3,7 +3,7 @@
 Not here: sending (dispatch) or asking (reconcile).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.connectors.connector import Effect
 from bot.flow.settle import RESUME
-from bot.policy.clauses import EffectPolicy
+from bot.policy.clauses import EffectPolicy, EffectTerms, UndoPolicy
 from bot.policy.limits import EFFECT_TIMEOUT_SECONDS
 from bot.policy.values import FROM_SNAPSHOT
 from store.database import Database
@@ -55,10 +55,10 @@ class Held:
 
 
 class Policies:
-    """The effect's part of policy snapshots by hash; snapshots never change, so what was read stays right."""
+    """The effects of policy snapshots by hash; snapshots never change, so what was read stays right."""
 
     def __init__(self) -> None:
-        self._known: dict[str, EffectPolicy | None] = {}
+        self._known: dict[str, tuple[EffectTerms | None, ...]] = {}
         self._resumes: dict[str, EffectPolicy] = {}
 
     async def load(self, db: Database, rows: Iterable[ClaimedRow]) -> None:
@@ -73,19 +73,19 @@ class Policies:
         async with db.connection() as conn:
             found = await read_effect_policies(conn, list(missing))
         for snapshot_hash in missing:
-            self._known[snapshot_hash] = _read(found.get(snapshot_hash))
+            self._known[snapshot_hash] = tuple(map(_read, found.get(snapshot_hash) or ()))
 
     def of(self, row: ClaimedRow) -> EffectPolicy | None:
         """Give the policy of a loaded row, None if it cannot be read.
 
         A resume effect takes timeout and attempts of its kind; target, recipient and ids are not its own.
         """
-        policy = self._known.get(row.snapshot_hash)
+        effects = self._known.get(row.snapshot_hash, ())
         if row.effect_type != RESUME:
-            return policy
+            return _at(effects, row.clause)
         known = self._resumes.get(row.snapshot_hash)
         if known is None:
-            known = self._resumes[row.snapshot_hash] = _as_resume(policy)
+            known = self._resumes[row.snapshot_hash] = _as_resume(_at(effects, None))
         return known
 
 
@@ -110,8 +110,17 @@ def _as_resume(policy: EffectPolicy | None) -> EffectPolicy:
     return (policy or _DEFAULT_RESUME).model_copy(update=_NOT_ITS_OWN)
 
 
-def _read(body: object) -> EffectPolicy | None:
+def _at(
+    effects: Sequence[EffectTerms | None], clause: tuple[str, ...] | None
+) -> EffectTerms | UndoPolicy | None:
+    """Follow a row's clause: an effect, or what undoes it."""
+    index, *undo = clause or ("0",)
+    found = effects[int(index)] if int(index) < len(effects) else None
+    return found.undo if found is not None and undo else found
+
+
+def _read(body: object) -> EffectTerms | None:
     try:
-        return EffectPolicy.model_validate(body, context=FROM_SNAPSHOT, by_alias=False, by_name=True)
+        return EffectTerms.model_validate(body, context=FROM_SNAPSHOT, by_alias=False, by_name=True)
     except ValidationError:
         return None

@@ -13,7 +13,8 @@ from bot.cards.views import Buttons, Pending, ReviewView
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import ButtonValue, Decision, Surface, encode_value
 from bot.flow.drawing import READ
-from bot.flow.picture import Scene, review_view
+from bot.flow.life import Scene
+from bot.flow.picture import review_view
 from bot.policy.answering import may_answer, qualified_for
 from bot.policy.kinds import Kind
 from bot.policy.people import NotAllowed, Person, subject

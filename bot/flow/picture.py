@@ -3,49 +3,37 @@
 Ground of show and open. Not here: reading the rows (store/showing), drawing (bot/cards), tokens (drawing).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Final, Literal, cast
-from urllib.parse import urlsplit
 
 from bot.cards.draft import fields_of
+from bot.cards.lives import Who
 from bot.cards.unknown import Ending, Evidence, LookUp, Settled, UnknownView
 from bot.cards.views import (
-    Action,
     Approved,
     Blocked,
     Cancelled,
     EarlierRejection,
     Expired,
-    Held,
-    Life,
-    Paused,
     Pending,
     PendingNote,
     Previous,
-    Queued,
     Redrafting,
     Rejected,
     Replacement,
     ReviewView,
-    Scheduled,
-    SendFailed,
-    Sending,
-    SendUnknown,
-    Sent,
     SmallPrint,
     Source,
     State,
     Superseded,
     Times,
     Voting,
-    Who,
 )
 from bot.contracts.click import EffectValue, encode_effect_value
+from bot.flow.life import Scene, action_of, actions_of, bare_id, gravest, parts_of
 from bot.policy import earned
-from bot.policy.switch import Closed, may_send
 from store.queue import QueueCard
-from store.showing import DraftCard, EffectCard, EffectFacts
+from store.showing import DraftCard, EffectCard
 
 _SLACK: Final = "slack:"
 _NOTES: Final = {
@@ -55,8 +43,6 @@ _NOTES: Final = {
     "withdrawn_record_changed": PendingNote.RECORD_CHANGED,
     "withdrawn_record_closed": PendingNote.RECORD_CLOSED,
 }
-# Of several effects the one people must know of first.
-_GRAVITY: Final = ("unknown", "sending", "failed", "pending", "completed")
 # Mail leaves no trace that could be asked for, and a waiting execution tells nobody why it went on.
 _CANNOT_BE_ASKED: Final = frozenset({"smtp", "resume"})
 # A person's choice (flow/reconcile) as the card says it.
@@ -66,26 +52,6 @@ _CHOICES: Final = {
     "drop": Settled.DROPPED,
     "give_up": Settled.GIVEN_UP,
 }
-_GIVEN_UP: Final = {"give_up": "given_up"}  # The choice, and the reason that has a sentence.
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What a card needs besides its rows: the setting that lets effects out, people's names, the language."""
-
-    actions_enabled: bool
-    names: Mapping[str, str] = field(default_factory=dict)
-    language: str = "en"
-
-    def who(self, subject: str) -> Who:
-        """Name somebody as text: a mention would ping them with every card. Without a name, by their id."""
-        bare = bare_id(subject)
-        return Who(subject, self.names.get(bare, bare))
-
-
-def bare_id(subject: str) -> str:
-    """Give the Slack id in `slack:TEAM:USER`, or the text itself."""
-    return subject.rsplit(":", 1)[-1] if subject.startswith(_SLACK) else subject
 
 
 def people_of(card: DraftCard | EffectCard | QueueCard) -> set[str]:
@@ -96,7 +62,8 @@ def people_of(card: DraftCard | EffectCard | QueueCard) -> set[str]:
         named: list[str | None] = [card.settled_by]
     else:
         named = [*card.snapshot["reviewers"], *card.voters, *card.approvers, card.decided_by, card.author]
-        named += [card.redraft_by, card.earlier_by, card.settled_by, card.cancelled_by]
+        named += [card.redraft_by, card.earlier_by, card.cancelled_by]
+        named += [who for one in card.effects for who in (one.settled_by, one.undo_by)]
     return {bare_id(subject) for subject in named if subject}
 
 
@@ -110,7 +77,7 @@ def review_view(card: DraftCard, scene: Scene) -> ReviewView:
         revision=card.revision,
         version=card.wanted_version,
         state=_state(card, scene),
-        action=action_of(frozen["effect"]["type"], frozen["effect"]["target"], card.recipient),
+        actions=actions_of(card),
         draft=draft,
         labels=labels,
         voting=Voting(_all(scene, frozen["reviewers"]), int(frozen["quorum"]), _all(scene, card.voters)),
@@ -128,17 +95,6 @@ def review_view(card: DraftCard, scene: Scene) -> ReviewView:
 
 def _all(scene: Scene, subjects: Sequence[str]) -> tuple[Who, ...]:
     return tuple(scene.who(subject) for subject in subjects)
-
-
-def action_of(effect_type: str, target: str, recipient: str | None) -> Action:
-    """Say what goes out through which host; a target that is no address is named as it is."""
-    try:
-        parts = urlsplit(target)
-        host = parts.hostname or target
-        host = f"{host}:{parts.port}" if parts.port else host
-    except ValueError:
-        host = target
-    return Action(effect_type, host or effect_type, recipient)
 
 
 def _small_print(card: DraftCard, scene: Scene) -> SmallPrint:
@@ -198,46 +154,8 @@ def _approved(card: DraftCard, scene: Scene) -> Approved:
     by = _all(scene, card.approvers) if card.decision == "approve" else ()
     evidence = None if by else earned.Evidence.read(card.decision_reason)
     gate = str(card.snapshot.get("gate", "approve_first"))
-    return Approved(_life(card, scene), by, card.consumed_at if by else None, gate, evidence)
-
-
-def _life(card: DraftCard, scene: Scene) -> Life:
-    """The effect's life, in settled facts: what is not proven to have started still waits."""
-    over = card.finished_at or card.decided_at or card.opened_at
-    if not card.effects:
-        return SendFailed(over, card.run_state) if card.status == "failed" else Queued()
-    effect = min(card.effects, key=lambda one: _GRAVITY.index(one.state))
-    settler = card.settled_by or ""
-    by = scene.who(settler) if settler.startswith(_SLACK) else None
-    match effect.state:
-        case "completed":
-            return Sent(effect.updated_at, effect.provider_id, by)
-        case "failed":
-            return SendFailed(effect.updated_at, _GIVEN_UP.get(effect.reason or "", effect.reason or "-"), by)
-        case "unknown":
-            return SendUnknown(effect.ambiguous_at or effect.updated_at, effect.reason or "-")
-        case "sending" if effect.started_at is not None:
-            return Sending(effect.started_at)
-        case _:
-            return _waiting(card, scene, effect)
-
-
-def _waiting(card: DraftCard, scene: Scene, effect: EffectFacts) -> Life:
-    held = may_send(
-        card.switch_rows,
-        actions_enabled=scene.actions_enabled,
-        kind=card.kind,
-        effect_type=effect.effect_type,
-    )
-    if isinstance(held, Closed):
-        return Paused(held.by)
-    if effect.held_since is not None:
-        return Held(effect.held_since, effect.reason or "-")
-    if effect.attempts and effect.reason:
-        return Queued(effect.attempts, effect.reason, effect.next_attempt_at)
-    if card.status == "scheduled" and effect.not_before is not None:
-        return Scheduled(effect.not_before)
-    return Queued()
+    at = card.consumed_at if by else None
+    return Approved(gravest(card, scene), by, at, gate, evidence, parts_of(card, scene))
 
 
 def unknown_view(card: EffectCard, scene: Scene) -> UnknownView:

@@ -14,7 +14,7 @@ from bot.cards import notices
 from bot.contracts.outcome import Found, NoAnswer
 from bot.flow.checkpoints import reach
 from bot.flow.drawing import Drawing
-from bot.flow.picture import Scene
+from bot.flow.life import Scene
 from bot.flow.setback import (
     CONTENT_ERRORS,
     Card,

@@ -11,8 +11,9 @@ from typing import Final, Protocol
 
 from bot.cards import notices
 from bot.cards.draft import title_of
+from bot.cards.lives import Who
 from bot.cards.notices import Notice, Part, Thread
-from bot.cards.views import Channel, Who
+from bot.cards.views import Channel
 from bot.flow.setback import GONE_ERRORS
 from bot.flow.turns import POST, UPDATE
 from bot.policy.kinds import Kind

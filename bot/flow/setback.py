@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bot.cards.notices import Alert
-from bot.flow.picture import Scene
+from bot.flow.life import Scene
 from bot.flow.turns import Turns
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
 from bot.slack.client import SlackClient

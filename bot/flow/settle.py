@@ -10,19 +10,21 @@ from typing import Any, Final
 from uuid import UUID
 
 from bot.contracts.outcome import SendOutcome, Sent
+from bot.flow import parts
+from bot.flow.parts import SYSTEM
 from bot.flow.resting import note
 from bot.policy.clauses import EffectPolicy
 from bot.policy.delivery import CANCELLED, COMPLETED, FAILED, PENDING, UNKNOWN, Try, follow, word_for
 from store import alerts, audit, cards, heads, intake, outbox, settling, unknowns
 from store.heads import Reopening
+from store.outbox import WithdrawnRow
 from store.queries import Connection
-from store.rows import ClaimedRow, EffectRef, HeadRow, Result
+from store.rows import Cancelled, ClaimedRow, EffectRef, HeadRow, Result
 from store.settling import DraftEnd
 from store.states import DraftStatus, RunState
 from store.unknowns import LateAnswer
 
 RESUME: Final = "resume"  # Tells an outcome, so it takes no part in it (SPEC section 3).
-SYSTEM: Final = "system"
 
 _NOTICES: Final = {"newer_version": "withdrawn_newer", "stale": "withdrawn_stale"}
 _ENDS: Final = {
@@ -132,10 +134,13 @@ async def conclude(
     `lines` take the place of the lines of the record that the moves would have by themselves.
     """
     bound = [one for one in moved if one.effect.effect_type != RESUME]
-    ends = [_end(one) for one in bound if one.result.state in _ENDS]
+    over = [one for one in bound if one.result.state in _ENDS]
+    ends = [_end(one) for one in over if one.effect.clause is None]
     ended = await settling.settle_drafts(conn, ends) if ends else set()
     said = [_line(one) for one in bound if one.result.state != PENDING] if lines is None else lines
     await write_down(conn, said, {one.effect.idempotency_key: one.effect.run_id for one in moved}, ended)
+    if others := [one.effect for one in over if one.effect.is_part]:
+        await parts.follow(conn, others)
     if bound:
         await cards.want_cards(conn, [one.effect.draft_id for one in bound])
     for one in moved:
@@ -154,25 +159,56 @@ async def write_down(
 
 
 async def withdraw(conn: Connection, effects: Sequence[EffectRef]) -> int:
-    """Take outdated effects that were not started back to their reviewers, under their heads' locks."""
+    """Take outdated effects that were not started back to their reviewers, under their heads' locks.
+
+    With several effects that takes them all, unless one has left: then the others are over without it. An
+    undo is over too, and may be asked for again.
+    """
     if not effects:
         return 0
-    reasons = await outbox.withdraw_effects(conn, [effect.effect_id for effect in effects])
-    gone = [
-        (one, _NOTICES[reasons[one.effect_id]], reasons[one.effect_id])
-        for one in effects
-        if one.effect_id in reasons
-    ]
-    await reopen(conn, gone)
+    if several := [effect for effect in effects if effect.is_part]:
+        await intake.lock_unfinished_effects(conn, several)
+    gone = await outbox.withdraw_effects(conn, [effect.effect_id for effect in effects])
+    await reopen(conn, [(one, _NOTICES[one.reason], one.reason) for one in gone if not one.is_undo])
+    await _give_up_undos(conn, [one for one in gone if one.is_undo])
+    taken = {one.effect_id for one in gone}
+    if others := [effect for effect in several if effect.effect_id not in taken]:
+        await parts.follow(conn, others)
     return len(gone)
 
 
-async def reopen(conn: Connection, gone: Sequence[tuple[EffectRef, str, str]]) -> None:
+async def take_back(conn: Connection, one: EffectRef, notice: str, reason: str) -> None:
+    """Let the draft follow an effect that was just cancelled for its record's sake, with all its others.
+
+    Where one of these has left, the draft is not asked about again: not all of it was sent.
+    """
+    gone: list[Cancelled] = [one]
+    if one.is_part:
+        await intake.lock_unfinished_effects(conn, [one])
+        others = await outbox.withdraw_siblings(conn, one.effect_id)
+        if not others:
+            await write_down(conn, [_withdrawn(one, reason)], {one.idempotency_key: one.run_id}, set())
+            await cards.want_cards(conn, [one.draft_id])
+            return await parts.follow(conn, [one])
+        gone += others
+    return await reopen(conn, [(each, notice, reason) for each in gone])
+
+
+async def reopen(conn: Connection, gone: Sequence[tuple[Cancelled, str, str]]) -> None:
     """Ask the reviewers of effects that were just cancelled anew; each with its notice, and why."""
     if gone:
-        await heads.reopen_drafts(conn, [Reopening(one.draft_id, notice) for one, notice, _ in gone])
-        await intake.withdraw_runs(conn, [one.run_id for one, _, _ in gone])
+        reopenings = {one.draft_id: Reopening(one.draft_id, notice) for one, notice, _ in gone}
+        await heads.reopen_drafts(conn, list(reopenings.values()))
+        await intake.withdraw_runs(conn, sorted({one.run_id for one, _, _ in gone}))
         await audit.append(conn, [_withdrawn(one, reason) for one, _, reason in gone])
+
+
+async def _give_up_undos(conn: Connection, gone: Sequence[WithdrawnRow]) -> None:
+    """Say of undos that waited too long that they are over: the button stands there again."""
+    if gone:
+        lines = [_line_of(one, "effect_cancelled", one.reason) for one in gone]
+        await write_down(conn, lines, {one.idempotency_key: one.run_id for one in gone}, set())
+        await cards.want_cards(conn, [one.draft_id for one in gone])
 
 
 async def _tell_ops(conn: Connection, one: Moved, ops_channel: str | None) -> None:
@@ -214,9 +250,13 @@ def _hash_of(effect: EffectRef) -> str | None:
     return None if body is None else sha256(body).hexdigest()
 
 
-def _withdrawn(effect: EffectRef, reason: str) -> audit.Entry:
-    detail = {"effect_id": str(effect.effect_id), "draft_id": str(effect.draft_id), "reason": reason}
-    return audit.Entry(effect.idempotency_key, SYSTEM, "withdrawn", detail)
+def _withdrawn(one: Cancelled, reason: str) -> audit.Entry:
+    return _line_of(one, "withdrawn", reason)
+
+
+def _line_of(one: Cancelled, action: str, reason: str) -> audit.Entry:
+    detail = {"effect_id": str(one.effect_id), "draft_id": str(one.draft_id), "reason": reason}
+    return audit.Entry(one.idempotency_key, SYSTEM, action, detail)
 
 
 def _late(answer: Answer) -> LateAnswer:

@@ -14,8 +14,9 @@ from uuid import UUID
 
 from bot.flow.checkpoints import reach
 from bot.flow.drawing import Drawing, draw
+from bot.flow.life import Scene
 from bot.flow.naming import Names
-from bot.flow.picture import Scene, people_of
+from bot.flow.picture import people_of
 from bot.flow.posting import LEASE_SECONDS, bring
 from bot.flow.setback import Card, Desk, Errand
 from bot.flow.turns import Turns

@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from bot.policy import limits
 from bot.policy.ahead import Probe
 from bot.policy.requests import BodyTemplate, Headers, Success, VariableName
-from bot.policy.values import Clause, Duration, PayloadPath, ResponsePath, RulePath
+from bot.policy.values import Clause, Duration, EffectName, PayloadPath, ResponsePath, RulePath
 
 EFFECT_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
 MISSING: Final = object()  # what a path gives that leads nowhere
@@ -79,6 +79,20 @@ class EffectPolicy(Clause):
         for key in ("client_certificate", "client_key"):
             if (name := getattr(self, key)) is not None:
                 yield key, name
+
+
+class UndoPolicy(EffectPolicy):
+    """What takes an effect back once it was delivered; `output` is laid over the revision's own fields."""
+
+    output: dict[StrictStr, StrictStr] = Field(default_factory=dict)
+
+
+class EffectTerms(EffectPolicy):
+    """One effect of a kind: its name among several, which one it waits for, and how it is undone."""
+
+    name: EffectName | None = None
+    after: EffectName | None = None
+    undo: UndoPolicy | None = None
 
 
 class Rule(Clause):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from bot.contracts.fields import wrong_url
-from bot.policy.clauses import EffectPolicy
+from bot.policy.clauses import EffectPolicy, UndoPolicy
+from bot.policy.limits import MAX_EFFECTS
 from bot.policy.terms import Kind
 from bot.policy.values import is_channel_or_user
 
@@ -23,16 +24,18 @@ def find_contradictions(kind: Kind, effect_types: frozenset[str], gates: frozens
     yield from _among_people(kind)
     yield from _among_draft(kind)
     yield from _among_limits(kind)
-    if kind.effect.type not in effect_types:
-        yield "effect.type", f"must be one of {', '.join(sorted(effect_types))}"
-        return
-    match kind.effect.type:
-        case "http":
-            yield from _in_http(kind.effect)
-        case "smtp":
-            yield from _in_smtp(kind)
-        case "slack_message":
-            yield from _in_slack_message(kind)
+    yield from _among_effects(kind)
+    for where, effect in kind.all_sends:
+        if effect.type not in effect_types:
+            yield f"{where}.type", f"must be one of {', '.join(sorted(effect_types))}"
+            continue
+        match effect.type:
+            case "http":
+                yield from _in_http(where, effect)
+            case "smtp":
+                yield from _in_smtp(kind, where, effect)
+            case "slack_message":
+                yield from _in_slack_message(kind, where, effect)
 
 
 def _in_gate(kind: Kind, gates: frozenset[str]) -> Iterator[Finding]:
@@ -83,49 +86,81 @@ def _among_limits(kind: Kind) -> Iterator[Finding]:
         yield "limits.breaker_rest_most", "is shorter than breaker_rest: raise it, or lower breaker_rest"
 
 
-def _in_http(effect: EffectPolicy) -> Iterator[Finding]:
+def _among_effects(kind: Kind) -> Iterator[Finding]:
+    if len(kind.effects) > MAX_EFFECTS:
+        yield "effects", f"are {len(kind.effects)}: one card can answer for {MAX_EFFECTS} at most"
+    if kind.effect is not None and kind.effect.after is not None:
+        yield "effect.after", "belongs to effects: there is nothing that this one could wait for"
+    names: list[str] = []
+    for index, effect in enumerate(kind.effects):
+        if effect.name is None:
+            yield f"effects[{index}].name", 'is required among effects: a word of its own, like "mail"'
+        elif effect.name in names:
+            yield f"effects[{index}].name", f'is "{effect.name}", which another effect of the kind is called'
+        if effect.after is not None and effect.after not in names:
+            yield f"effects[{index}].after", f'is "{effect.after}", but no effect listed before is called so'
+        names += [effect.name] if effect.name else []
+    yield from _among_targets(kind)
+
+
+def _among_targets(kind: Kind) -> Iterator[Finding]:
+    places: dict[tuple[str, str], str] = {}
+    for where, send in kind.all_sends:
+        if isinstance(send, UndoPolicy) and send.probe is not None:
+            yield f"{where}.probe", "belongs to the effect: an undo does not look at the record"
+        first = places.setdefault((send.type, send.target), where)
+        if first != where:
+            yield f"{where}.target", f"is that of {first}: a target gets one effect of a type for an event"
+
+
+def _in_http(where: str, effect: EffectPolicy) -> Iterator[Finding]:
     if not effect.target:
-        yield "effect.target", "is required for http: the URL to POST to"
+        yield f"{where}.target", "is required for http: the URL to POST to"
     elif message := wrong_url(effect.target):
-        yield "effect.target", message
+        yield f"{where}.target", message
     if (effect.client_certificate is None) != (effect.client_key is None):
-        yield "effect.client_certificate", "and client_key go together: name a variable for each"
+        yield f"{where}.client_certificate", "and client_key go together: name a variable for each"
     if effect.client_certificate and not effect.target.startswith("https:"):
-        yield "effect.client_certificate", "needs an https target: it is shown in the handshake"
+        yield f"{where}.client_certificate", "needs an https target: it is shown in the handshake"
     if effect.lookup is None:
         return
     if effect.lookup.count(EFFECT_ID_PLACEHOLDER) != 1:
-        yield "effect.lookup", f"must hold {EFFECT_ID_PLACEHOLDER} once: the id that is looked for"
+        yield f"{where}.lookup", f"must hold {EFFECT_ID_PLACEHOLDER} once: the id that is looked for"
     elif message := wrong_url(effect.lookup.replace(EFFECT_ID_PLACEHOLDER, "id")):
-        yield "effect.lookup", message
+        yield f"{where}.lookup", message
 
 
-def _in_smtp(kind: Kind) -> Iterator[Finding]:
-    if kind.effect.recipient is None:
-        yield "effect.recipient", 'is required for smtp: a path into the payload, like "payload.to"'
-    if kind.effect.idempotent:
-        yield "effect.idempotent", "cannot be true for smtp: mail servers do not recognise a repeated mail"
-    for name in _MAIL_FIELDS:
-        if kind.output is not None and not _may_have(kind, name):
-            yield "output", f'must have the property "{name}": smtp sends it'
-    yield from _without_answers(kind.effect)
-
-
-def _in_slack_message(kind: Kind) -> Iterator[Finding]:
-    effect = kind.effect
-    if effect.recipient is None and not is_channel_or_user(effect.target):
-        yield "effect.target", "must be a Slack channel or user id, unless recipient is a path to one"
+def _in_smtp(kind: Kind, where: str, effect: EffectPolicy) -> Iterator[Finding]:
+    if effect.recipient is None:
+        yield f"{where}.recipient", 'is required for smtp: a path into the payload, like "payload.to"'
     if effect.idempotent:
-        yield "effect.idempotent", "cannot be true for slack_message: Slack posts a repeated message twice"
-    if kind.output is not None and not any(_may_have(kind, name) for name in _MESSAGE_FIELDS):
+        yield f"{where}.idempotent", "cannot be true for smtp: mail servers do not recognise a repeated mail"
+    for name in _MAIL_FIELDS:
+        if isinstance(effect, UndoPolicy):
+            if not effect.output.get(name):
+                yield f"{where}.output", f'must have "{name}": smtp sends it'
+        elif kind.output is not None and not _may_have(kind, name):
+            yield "output", f'must have the property "{name}": smtp sends it'
+    yield from _without_answers(where, effect)
+
+
+def _in_slack_message(kind: Kind, where: str, effect: EffectPolicy) -> Iterator[Finding]:
+    if effect.recipient is None and not is_channel_or_user(effect.target):
+        yield f"{where}.target", "must be a Slack channel or user id, unless recipient is a path to one"
+    if effect.idempotent:
+        yield f"{where}.idempotent", "cannot be true for slack_message: Slack posts a repeated message twice"
+    if isinstance(effect, UndoPolicy):
+        if not any(effect.output.get(name) for name in _MESSAGE_FIELDS):
+            yield f"{where}.output", 'must have "text" or "body": slack_message posts it'
+    elif kind.output is not None and not any(_may_have(kind, name) for name in _MESSAGE_FIELDS):
         yield "output", 'must have the property "text" or "body": slack_message posts it'
-    yield from _without_answers(effect)
+    yield from _without_answers(where, effect)
 
 
-def _without_answers(effect: EffectPolicy) -> Iterator[Finding]:
+def _without_answers(where: str, effect: EffectPolicy) -> Iterator[Finding]:
     for name in ("lookup", "response_id", "success", "headers", "client_certificate", "client_key", "body"):
         if getattr(effect, name):
-            yield f"effect.{name}", f"belongs to http: remove it for {effect.type}"
+            yield f"{where}.{name}", f"belongs to http: remove it for {effect.type}"
 
 
 def _has_group(entries: tuple[str, ...] | set[str]) -> bool:

@@ -4,7 +4,7 @@ Not here: finding faults (kinds) and printing (bot/__main__).
 
 from collections.abc import Iterator, Sequence
 
-from bot.policy.clauses import Earned, EffectPolicy, Rule
+from bot.policy.clauses import Earned, EffectPolicy, EffectTerms, Rule, UndoPolicy
 from bot.policy.earned import Evidence, has_earned, lower_bound
 from bot.policy.limits import CANCEL_WINDOW_SECONDS
 from bot.policy.requests import write_body
@@ -29,7 +29,9 @@ def _lines(kind: Kind) -> Iterator[tuple[str, str]]:
     yield "fresh for", write_duration(kind.fresh_for_seconds)
     yield "draft", _drafting(kind)
     yield "editable", "every field of the draft" if kind.editable is None else _list(kind.editable)
-    yield "effect", _effect(kind.effect)
+    for effect in kind.all_effects:
+        yield (f"effect {effect.name}" if effect.name else "effect"), _effect(effect)
+        yield "  undone by", "nothing: no Undo on the card" if effect.undo is None else _effect(effect.undo)
     yield from kind.limits.describe()
     yield "on the record", _list(kind.record_fields, nothing="keys and hashes only")
     yield "record links", _list(kind.record_hosts)
@@ -97,6 +99,10 @@ def _effect(effect: EffectPolicy) -> str:
         parts.append(f"only while at {effect.probe.url} {' and '.join(effect.probe.told())}")
     if effect.lookup:
         parts.append(f"looked up at {effect.lookup} after {write_duration(effect.settle_seconds)}")
+    if isinstance(effect, EffectTerms) and effect.after:
+        parts.append(f"once {effect.after} is delivered")
+    if isinstance(effect, UndoPolicy) and effect.output:
+        parts.append(f"with its own {_list(sorted(effect.output))}")
     return ", ".join(parts)
 
 

@@ -130,7 +130,12 @@ def _load_kind(name: str, table: Any, defaults: dict[str, Any], problems: list[s
     own = table.get("retention", {})
     if isinstance(own, dict):
         table = table | {"retention": defaults | own}
-    return _validate(Kind, table | {"name": name}, where, problems)
+    kind = _validate(Kind, table | {"name": name}, where, problems)
+    if table.get("effect") is None and not table.get("effects"):
+        problems.append(f"{where}.effect is required")
+    elif "effect" in table and "effects" in table:
+        problems.append(f"{where}.effects stands beside effect: give one of them")
+    return kind
 
 
 def _validate(model: type[T], table: dict[str, Any], where: str, problems: list[str]) -> T | None:

@@ -85,6 +85,7 @@ MAX_PROBE_TIMEOUT_SECONDS: Final = 15  # Half of what the lease has beyond the c
 HOLD_LEAST_SECONDS: Final = 5.0  # Until a record that could not be checked is asked for again: a blip,
 HOLD_MOST_SECONDS: Final = 300.0  # doubled up to what people accept after an outage.
 SEND_MARGIN_SECONDS: Final = 1.0  # A connector keeps its timeout itself; this catches one that does not.
+MAX_EFFECTS: Final = 5  # Of one kind: one person reads them all on one card, and answers for all.
 LOOK_UP_BATCH: Final = 20  # Unknown effects asked about at once.
 LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the card meanwhile.
 # After a look-up that proved nothing: a late arrival shows within minutes, a person comes within hours.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.policy.clauses import MISSING, EffectPolicy, read_path
+from bot.policy.terms import Kind
 from bot.policy.values import is_channel_or_user
 
 _MAX_ADDRESS_CHARACTERS: Final = 254  # RFC 5321, section 4.5.3.1.3, without its angle brackets
@@ -41,6 +42,12 @@ def find_recipient(effect: EffectPolicy, payload: Mapping[str, Any]) -> str | Wr
     if message := _wrong_address(effect.type, value):
         return WrongRecipient(effect.recipient, message)
     return str(value)
+
+
+def find_wrong_recipients(kind: Kind, payload: Mapping[str, Any]) -> list[WrongRecipient]:
+    """List what is wrong with the recipients of a kind's effects and of what undoes them, each once."""
+    found = [find_recipient(effect, payload) for _, effect in kind.all_sends]
+    return list(dict.fromkeys(one for one in found if isinstance(one, WrongRecipient)))
 
 
 def _wrong_address(effect_type: str, value: object) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict
 
-from bot.policy.clauses import EffectPolicy
+from bot.policy.clauses import EffectTerms
 from bot.policy.values import FROM_SNAPSHOT, Clause
 
 
@@ -31,7 +31,8 @@ class Snapshot(Clause):
     record_hosts: tuple[str, ...]
     editable: tuple[str, ...] | None
     output: dict[str, Any] | None
-    effect: EffectPolicy
+    effect: EffectTerms | None = None
+    effects: tuple[EffectTerms, ...] = ()
     prompt_version: str | None = None
     ground: str | None = None
     redrafts: int = 0
@@ -48,18 +49,31 @@ class Snapshot(Clause):
 
     def as_row(self) -> dict[str, Any]:
         """Give it as JSON values, for storing and for `keys.body_hash`."""
-        return self.model_dump(mode="json", by_alias=False)
+        row = self.model_dump(mode="json", by_alias=False)
+        del row["effects" if self.effect is not None else "effect"]  # As in the file: exactly one of them.
+        return row
 
     def editable_fields(self, body: Mapping[str, Any]) -> tuple[str, ...]:
         """Name the fields of a revision that a reviewer may change."""
-        return tuple(name for name in body if may_edit(name, self.editable, self.effect.recipient))
+        recipients = recipients_of(self.as_row())
+        return tuple(name for name in body if may_edit(name, self.editable, recipients))
 
 
-def may_edit(name: str, editable: Collection[str] | None, recipient: str | None) -> bool:
+def effects_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give the effects of a stored snapshot, one or several, in the order of the policy file."""
+    return list(row["effects"]) if "effects" in row else [row["effect"]]
+
+
+def recipients_of(row: Mapping[str, Any]) -> list[str]:
+    """Give the payload paths that the effects of a stored snapshot take their recipients from."""
+    return [path for effect in effects_of(row) if (path := effect.get("recipient")) is not None]
+
+
+def may_edit(name: str, editable: Collection[str] | None, recipients: Collection[str]) -> bool:
     """Say whether a reviewer may change a field: those listed, or (None) everything but the recipient.
 
-    The recipient comes from the payload; an output field of the same name says it to the target once more.
+    Recipients come from the payload; an output field of the same name says it to the target once more.
     """
     if editable is not None:
         return name in editable
-    return name != "recipient" and (recipient is None or name != recipient.rpartition(".")[2])
+    return name != "recipient" and all(name != path.rpartition(".")[2] for path in recipients)

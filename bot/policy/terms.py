@@ -17,7 +17,7 @@ from bot.contracts.fields import SOURCE
 from bot.contracts.strict_json import canonical_json
 from bot.policy import limits
 from bot.policy.caps import Limits
-from bot.policy.clauses import Earned, EffectPolicy, Retention, Rule
+from bot.policy.clauses import Earned, EffectPolicy, EffectTerms, Retention, Rule
 from bot.policy.snapshot import Snapshot
 from bot.policy.values import ChannelId, Clause, Duration, ReviewerId, RulePath
 
@@ -86,7 +86,8 @@ def _references(node: object) -> Iterator[str]:
 class Kind(Clause):
     """The policy of one kind (SPEC section 7). Times are in seconds.
 
-    `editable` is None when every field may be edited, `prompt` when every event must bring its draft.
+    `editable` is None when every field may be edited, `prompt` when every event must bring its draft. Exactly
+    one of `effect` and `effects` is given (kinds looks); `all_effects` is either.
     """
 
     name: str
@@ -117,11 +118,26 @@ class Kind(Clause):
     daily_tokens: int | None = Field(default=None, strict=True, ge=1)
     redrafts: int = Field(default=limits.REDRAFTS, strict=True, ge=0, le=limits.MAX_REDRAFTS)
     output: Annotated[dict[str, Any], AfterValidator(_output)] | None = None
-    effect: EffectPolicy
+    effect: EffectTerms | None = None
+    effects: tuple[EffectTerms, ...] = ()
     rules: tuple[Rule, ...] = ()
     earned: Earned | None = None
     limits: Limits = Limits()
     retention: Retention = Retention()
+
+    @property
+    def all_effects(self) -> tuple[EffectTerms, ...]:
+        """What happens on approval, one or several, in the file's order."""
+        return self.effects if self.effect is None else (self.effect,)
+
+    @property
+    def all_sends(self) -> Iterator[tuple[str, EffectPolicy]]:
+        """All that may ever be sent, each under its key in the file: the effects, and what undoes them."""
+        for index, effect in enumerate(self.all_effects):
+            where = f"effects[{index}]" if self.effects else "effect"
+            yield where, effect
+            if effect.undo is not None:
+                yield f"{where}.undo", effect.undo
 
     @property
     def prompt_version(self) -> str | None:

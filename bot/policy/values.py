@@ -17,6 +17,7 @@ _SLACK_REVIEWER: Final = re.compile(r"[UWS][A-Z0-9]{1,30}")
 _SLACK_CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,30}")
 _PATH: Final = re.compile(r"(?:output|payload)(?:\.[^.\s]{1,100}){1,20}")
 _PAYLOAD_PATH: Final = re.compile(r"payload(?:\.[^.\s]{1,100}){1,20}")
+_EFFECT_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _RESPONSE_PATH: Final = re.compile(r"[^.\s]{1,100}(?:\.[^.\s]{1,100}){0,9}")
 
 
@@ -72,6 +73,11 @@ RulePath = Annotated[str, matching(_PATH, 'must be a path like "output.label" or
 PayloadPath = Annotated[str, matching(_PAYLOAD_PATH, 'must be a path into the payload, like "payload.to"')]
 ResponsePath = Annotated[
     str, matching(_RESPONSE_PATH, 'must be a path in the answer, like "id" or "data.id"')
+]
+
+
+EffectName = Annotated[
+    str, matching(_EFFECT_NAME, 'must be 1 to 32 of a-z 0-9 _ -, a letter first, like "mail"')
 ]
 
 

@@ -30,7 +30,7 @@ SELECT t.token_hash, t.approval_id, t.decision AS allows, t.surface, t.card_id, 
 
 -- name: vote
 -- Record people's answers, each to a draft of its own, and, at the quorum, everything that follows: the question is
--- spent, draft and run move, the effect is put into the outbox with the very bytes of the stored revision. The heads are
+-- spent, draft and run move, each effect is put into the outbox with the very bytes of the stored revision. The heads are
 -- locked already, so what is tested here stays true until the commit; deadlines are tested against clock_timestamp().
 -- A vote counts while its voter is a reviewer: one that is given again counts where those of others count again by now.
 -- (The array of tokens finds each by its key, where a join would read them all.)
@@ -39,13 +39,13 @@ WITH given AS (
     SELECT *
       FROM json_to_recordset(%(votes)s::json) AS g (
            token_hash text, revision integer, decision text, surface text, channel text, ts text, subject text,
-           counted_as text, reason text, considered text[], still_reviewers text[], effect_id uuid)
+           counted_as text, reason text, considered text[], still_reviewers text[], effect_ids uuid[])
 ), asked AS (
-    SELECT g.decision, g.surface, g.ts, g.subject, g.counted_as, g.reason, g.still_reviewers, g.effect_id,
+    SELECT g.decision, g.surface, g.ts, g.subject, g.counted_as, g.reason, g.still_reviewers, g.effect_ids,
            t.token_hash, t.shown_hash, a.approval_id, a.quorum, d.draft_id, d.draft_key, d.kind, d.entity, d.revision,
-           d.known_version, d.snapshot_hash, r.run_id, r.idempotency_key, s.body -> 'effect' AS effect,
+           d.known_version, d.snapshot_hash, r.run_id, r.idempotency_key, s.effects,
            s.body ->> 'ground' AS ground, (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
-           i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient, rev.body AS output
+           i.payload, rev.body AS output
       FROM given AS g
       JOIN approval_tokens AS t ON t.token_hash = g.token_hash AND t.decision = g.decision AND t.revision = g.revision
        AND t.surface = g.surface
@@ -113,20 +113,31 @@ WITH given AS (
            version = r.version + 1, updated_at = now()
       FROM reached
      WHERE r.run_id = reached.run_id AND r.state = 'awaiting_human'
+), part AS (
+    SELECT reached.*, spent.consumed_at, one.effect, effect_ids[one.n] AS effect_id,
+           CASE WHEN jsonb_array_length(effects) > 1 THEN ARRAY[(one.n - 1)::text] END AS clause,
+           CASE WHEN one.effect ->> 'after' IS NOT NULL THEN (
+               SELECT effect_ids[o.n] FROM jsonb_array_elements(effects) WITH ORDINALITY AS o (effect, n)
+                WHERE o.effect ->> 'name' = one.effect ->> 'after') END AS after_id,
+           payload #>> (string_to_array(one.effect ->> 'recipient', '.'))[2:] AS recipient
+      FROM reached
+      JOIN spent ON spent.approval_id = reached.approval_id
+     CROSS JOIN LATERAL jsonb_array_elements(effects) WITH ORDINALITY AS one (effect, n)
+     WHERE decision = 'approve'
 ), enqueued AS (
     INSERT INTO effect_outbox (effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect_type, target,
-                               known_version, fresh_until)
+                               known_version, fresh_until, clause, after_id)
     SELECT effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect ->> 'type', effect ->> 'target',
-           known_version, clock_timestamp() + fresh_for_seconds * interval '1 second'
-      FROM reached WHERE decision = 'approve'
+           known_version, clock_timestamp() + fresh_for_seconds * interval '1 second', clause, after_id
+      FROM part
 ), written AS (
     INSERT INTO effect_payloads (effect_id, snapshot_hash, revision, recipient, body)
     SELECT effect_id, snapshot_hash, revision, recipient,
            convert_to(fill_body(effect -> 'body', jsonb_build_object(
                'effect_id', effect_id, 'key', idempotency_key, 'kind', kind, 'entity', entity,
                'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', subject,
-               'approved_at', to_char(spent.consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))), 'UTF8')
-      FROM reached JOIN spent ON spent.approval_id = reached.approval_id WHERE decision = 'approve'
+               'approved_at', to_char(consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))), 'UTF8')
+      FROM part
 ), drawn AS (
     UPDATE cards AS c
        SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now(),

@@ -149,7 +149,7 @@ WITH blocked AS (
 UPDATE effect_outbox
    SET known_version = %(source_version)s::bigint - 1, updated_at = now()
  WHERE draft_key = %(draft_key)s AND state IN ('pending', 'sending', 'unknown') AND effect_type <> 'resume'
-   AND known_version >= %(source_version)s::bigint;
+   AND undo_of IS NULL AND known_version >= %(source_version)s::bigint;
 
 -- name: find_replaced
 -- The run that a correction replaces, and whether it has an effect whose outcome is open; the head is locked.

@@ -1,6 +1,6 @@
 -- name: let_through
 -- Let a draft through without a person, in the transaction that opened or revised it: its question is answered by the
--- gate, the run leaves drafting approved, the effect waits with its bytes (built as `vote` builds them), and the card
+-- gate, the run leaves drafting approved, each effect waits with its bytes (built as `vote` builds them), and the card
 -- takes no place among those that wait for people. With a window nothing leaves before its end.
 -- zero rows: the lease was lost; somebody else drafts this run now
 WITH moved AS (
@@ -12,8 +12,8 @@ WITH moved AS (
     RETURNING r.run_id, r.idempotency_key
 ), asked AS (
     SELECT moved.*, d.draft_id, d.draft_key, d.kind, d.entity, d.revision, d.known_version, d.snapshot_hash, d.approval_id,
-           s.body -> 'effect' AS effect, (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
-           i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient, rev.body AS output
+           s.effects, (s.body ->> 'fresh_for_seconds')::double precision AS fresh_for_seconds,
+           i.payload, rev.body AS output
       FROM moved
       JOIN drafts AS d ON d.draft_id = %(draft_id)s AND d.run_id = moved.run_id AND d.status = 'pending'
       JOIN policy_snapshots AS s ON s.snapshot_hash = d.snapshot_hash
@@ -38,20 +38,30 @@ WITH moved AS (
            version = d.version + 1, updated_at = now()
       FROM let
      WHERE d.draft_id = let.draft_id AND d.status = 'pending'
+), part AS (
+    SELECT let.*, one.effect, ids.effect_ids[one.n] AS effect_id,
+           CASE WHEN jsonb_array_length(effects) > 1 THEN ARRAY[(one.n - 1)::text] END AS clause,
+           CASE WHEN one.effect ->> 'after' IS NOT NULL THEN (
+               SELECT ids.effect_ids[o.n] FROM jsonb_array_elements(effects) WITH ORDINALITY AS o (effect, n)
+                WHERE o.effect ->> 'name' = one.effect ->> 'after') END AS after_id,
+           payload #>> (string_to_array(one.effect ->> 'recipient', '.'))[2:] AS recipient
+      FROM let
+     CROSS JOIN (SELECT %(effect_ids)s::uuid[] AS effect_ids) AS ids
+     CROSS JOIN LATERAL jsonb_array_elements(effects) WITH ORDINALITY AS one (effect, n)
 ), enqueued AS (
     INSERT INTO effect_outbox (effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect_type, target,
-                               known_version, not_before, next_attempt_at, fresh_until)
-    SELECT %(effect_id)s, idempotency_key, run_id, draft_id, draft_key, kind, effect ->> 'type', effect ->> 'target',
-           known_version, not_before, coalesce(not_before, now()), fresh_until
-      FROM let
+                               known_version, not_before, next_attempt_at, fresh_until, clause, after_id)
+    SELECT effect_id, idempotency_key, run_id, draft_id, draft_key, kind, effect ->> 'type', effect ->> 'target',
+           known_version, not_before, coalesce(not_before, now()), fresh_until, clause, after_id
+      FROM part
 ), written AS (
     INSERT INTO effect_payloads (effect_id, snapshot_hash, revision, recipient, body)
-    SELECT %(effect_id)s, snapshot_hash, revision, recipient,
+    SELECT effect_id, snapshot_hash, revision, recipient,
            convert_to(fill_body(effect -> 'body', jsonb_build_object(
-               'effect_id', %(effect_id)s::uuid, 'key', idempotency_key, 'kind', kind, 'entity', entity,
+               'effect_id', effect_id, 'key', idempotency_key, 'kind', kind, 'entity', entity,
                'revision', revision, 'recipient', recipient, 'output', output, 'approved_by', %(gate)s::text,
                'approved_at', to_char(consumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))), 'UTF8')
-      FROM let
+      FROM part
 ), drawn AS (
     UPDATE cards AS c SET place_kind = NULL, waits_until = NULL, updated_at = now()
       FROM let

@@ -127,10 +127,13 @@ WITH room AS MATERIALIZED (
             WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= now()
               AND (e.not_before IS NULL OR e.not_before <= now())
               AND (e.fresh_until IS NULL OR e.fresh_until > now() OR e.ambiguous_at IS NOT NULL)
+              AND (e.after_id IS NULL OR (
+                   SELECT o.state FROM effect_outbox AS o WHERE o.effect_id = e.after_id) = 'completed')
               AND (e.effect_type = 'resume' OR NOT EXISTS (
                    SELECT FROM effect_outbox AS older
                     WHERE older.draft_key = e.draft_key AND older.state IN ('pending', 'sending', 'unknown')
-                      AND older.effect_id < e.effect_id AND older.effect_type <> 'resume'))
+                      AND older.effect_id < e.effect_id AND older.effect_type <> 'resume'
+                      AND (older.run_id <> e.run_id OR older.clause IS NULL OR e.clause IS NULL)))
             ORDER BY e.next_attempt_at LIMIT room.slots) AS due
 ), again AS MATERIALIZED (
     SELECT DISTINCT d.effect_id

@@ -1,8 +1,9 @@
 -- name: claim_effects
 -- Take due effects for an owner that is about to send them, at most so many a lane. Lanes are walked by their index,
 -- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance. Lanes
--- that are held to limits or whose target rests are passed by: of those the caller names what it chose under locks. The
--- commit is not waited for: a claim that a crash loses was not started, and the start's own commit makes both durable.
+-- that are held to limits or whose target rests are passed by: of those the caller names what it chose under locks.
+-- Effects that were approved together go side by side, but for what one of them waits for. The commit is not waited
+-- for: a claim that a crash loses was not started, and the start's own commit makes both durable.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH RECURSIVE gate AS MATERIALIZED (
     SELECT scope, set_config('synchronous_commit', 'off', true)
@@ -37,10 +38,13 @@ WITH RECURSIVE gate AS MATERIALIZED (
             WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= now()
               AND (e.not_before IS NULL OR e.not_before <= now())
               AND (e.fresh_until IS NULL OR e.fresh_until > now() OR e.ambiguous_at IS NOT NULL)
+              AND (e.after_id IS NULL OR (
+                   SELECT o.state FROM effect_outbox AS o WHERE o.effect_id = e.after_id) = 'completed')
               AND (e.effect_type = 'resume' OR NOT EXISTS (
                    SELECT FROM effect_outbox AS older
                     WHERE older.draft_key = e.draft_key AND older.state IN ('pending', 'sending', 'unknown')
-                      AND older.effect_id < e.effect_id AND older.effect_type <> 'resume'))
+                      AND older.effect_id < e.effect_id AND older.effect_type <> 'resume'
+                      AND (older.run_id <> e.run_id OR older.clause IS NULL OR e.clause IS NULL)))
             ORDER BY e.next_attempt_at LIMIT room.slots
               FOR UPDATE SKIP LOCKED) AS due
      LIMIT %(most)s::integer
@@ -52,14 +56,14 @@ WITH RECURSIVE gate AS MATERIALIZED (
     UPDATE effect_outbox AS e
        SET state = 'sending', lease_owner = %(owner)s, started_at = NULL, version = e.version + 1, updated_at = now(),
            lease_expires_at = clock_timestamp() + interval '1 second' * (%(extra_seconds)s::integer + coalesce((
-               SELECT (s.effect ->> 'timeout_seconds')::integer
+               SELECT (s.effects #>> array_append(coalesce(e.clause, '{0}'), 'timeout_seconds'))::integer
                  FROM effect_payloads AS p
                  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
                 WHERE p.effect_id = e.effect_id), %(timeout_seconds)s::integer))
      WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken UNION ALL SELECT effect_id FROM chosen))
        AND e.state IS NOT DISTINCT FROM 'pending'
     RETURNING e.effect_id, e.version, e.idempotency_key, e.run_id, e.draft_id, e.draft_key, e.kind, e.effect_type,
-              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous
+              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous, e.clause
 )
 SELECT held.*, content.*
   FROM held
@@ -96,7 +100,7 @@ UPDATE effect_outbox AS e
    AND e.lease_expires_at > clock_timestamp() + interval '1 second' * mine.timeout_seconds
    AND (e.fresh_until IS NULL OR e.fresh_until > clock_timestamp())
    AND (e.effect_type = 'resume' OR EXISTS (
-        SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version = e.known_version))
+        SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version <= e.known_version))
    AND NOT EXISTS (SELECT FROM kill_switch AS k
                     WHERE NOT k.open AND k.scope IN ('kind:' || e.kind, 'effect:' || e.effect_type))
 RETURNING e.effect_id, e.version, e.attempts;
@@ -119,7 +123,7 @@ SELECT e.effect_id
  WHERE e.effect_id = ANY(%(effect_ids)s::uuid[]) AND e.effect_type <> 'resume'
    AND e.state IN ('pending', 'sending') AND e.started_at IS NULL
    AND (e.fresh_until <= clock_timestamp() OR NOT EXISTS (
-        SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version = e.known_version));
+        SELECT FROM draft_heads AS h WHERE h.draft_key = e.draft_key AND h.source_version <= e.known_version));
 
 -- name: record_outcomes
 -- Write what became of effects that we hold, each under the version we know. A try may not count.
@@ -141,7 +145,7 @@ RETURNING e.effect_id, e.version;
 
 -- name: find_expired_leases
 -- Effects whose owner is gone or late, oldest first.
-SELECT effect_id, version, idempotency_key, run_id, draft_id, draft_key, effect_type, known_version, attempts
+SELECT effect_id, version, idempotency_key, run_id, draft_id, draft_key, effect_type, known_version, attempts, clause
   FROM effect_outbox
  WHERE state = 'sending' AND lease_expires_at <= now()
  ORDER BY lease_expires_at LIMIT %(most)s;
@@ -161,7 +165,7 @@ UPDATE effect_outbox AS e
                SELECT FROM effect_evidence AS v WHERE v.effect_id = e.effect_id AND v.answer = 'sent')
            THEN clock_timestamp()
            ELSE clock_timestamp() + interval '1 second' * coalesce((
-               SELECT (s.effect ->> 'settle_seconds')::integer
+               SELECT (s.effects #>> array_append(coalesce(e.clause, '{0}'), 'settle_seconds'))::integer
                  FROM effect_payloads AS p
                  JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
                 WHERE p.effect_id = e.effect_id), %(settle_seconds)s::integer) END,
@@ -172,24 +176,55 @@ UPDATE effect_outbox AS e
 RETURNING e.effect_id, e.state, e.version;
 
 -- name: find_stale_effects
--- Approvals that outlived themselves while their effects waited; an ambiguous effect is not taken back, it may be out.
-SELECT effect_id, version, idempotency_key, run_id, draft_id, draft_key, effect_type, known_version, attempts
-  FROM effect_outbox
+-- Approvals that outlived themselves while their effects waited; an ambiguous effect is not taken back, it may be out,
+-- and while it or another of its run is, the rest waits for what becomes of that.
+SELECT effect_id, version, idempotency_key, run_id, draft_id, draft_key, effect_type, known_version, attempts, clause
+  FROM effect_outbox AS e
  WHERE state = 'pending' AND fresh_until <= now() AND ambiguous_at IS NULL AND effect_type <> 'resume'
+   AND (clause IS NULL OR NOT EXISTS (
+        SELECT FROM effect_outbox AS o
+         WHERE o.draft_key = e.draft_key AND o.state IN ('pending', 'sending', 'unknown') AND o.run_id = e.run_id
+           AND o.effect_type <> 'resume' AND (o.started_at IS NOT NULL OR o.ambiguous_at IS NOT NULL)))
  ORDER BY fresh_until LIMIT %(most)s;
 
 -- name: withdraw_effects
--- Cancel outdated effects that were not started; the heads are locked, and this row decides against a start.
+-- Cancel outdated effects that were not started, each with all the others of its run, so that its draft can go back to
+-- its reviewers; not one of these may have started, and nothing else of the run: then none is touched. The heads and
+-- rows are locked.
 -- zero rows: nothing: started, cancelled or up to date again
 UPDATE effect_outbox AS e
    SET state = 'cancelled', lease_owner = NULL, lease_expires_at = NULL, version = e.version + 1, updated_at = now(),
-       reason = CASE WHEN h.source_version > e.known_version THEN 'newer_version' ELSE 'stale' END
-  FROM draft_heads AS h
- WHERE e.effect_id = ANY(%(effect_ids)s::uuid[]) AND h.draft_key = e.draft_key
+       reason = CASE WHEN h.source_version > late.known_version THEN 'newer_version' ELSE 'stale' END
+  FROM effect_outbox AS late
+  JOIN draft_heads AS h ON h.draft_key = late.draft_key
+ WHERE late.effect_id = ANY(%(effect_ids)s::uuid[]) AND late.state IN ('pending', 'sending')
+   AND late.started_at IS NULL AND late.ambiguous_at IS NULL
+   AND (late.fresh_until <= clock_timestamp() OR h.source_version > late.known_version)
+   AND (late.clause IS NULL OR late.undo_of IS NOT NULL OR NOT EXISTS (
+        SELECT FROM effect_outbox AS o
+         WHERE o.idempotency_key = late.idempotency_key AND o.state <> 'cancelled' AND o.effect_type <> 'resume'
+           AND (o.state NOT IN ('pending', 'sending') OR o.started_at IS NOT NULL OR o.ambiguous_at IS NOT NULL)))
+   AND (e.effect_id = late.effect_id OR late.clause IS NOT NULL AND late.undo_of IS NULL)
+   AND e.idempotency_key = late.idempotency_key AND e.state <> 'cancelled' AND e.effect_type <> 'resume'
    AND e.state IN ('pending', 'sending') AND e.started_at IS NULL AND e.ambiguous_at IS NULL
-   AND (e.fresh_until <= clock_timestamp() OR h.source_version > e.known_version)
-RETURNING e.effect_id, e.reason;
+RETURNING e.effect_id, e.reason, e.draft_id, e.run_id, e.idempotency_key, e.undo_of;
+
+-- name: withdraw_siblings
+-- Cancel the others of an effect that was just cancelled before it started, if not one of them has left. Heads and rows
+-- are locked.
+-- zero rows: one of them has left, or there are no others
+UPDATE effect_outbox AS e
+   SET state = 'cancelled', lease_owner = NULL, lease_expires_at = NULL, version = e.version + 1, updated_at = now(),
+       reason = gone.reason
+  FROM effect_outbox AS gone
+ WHERE gone.effect_id = %(effect_id)s AND e.idempotency_key = gone.idempotency_key AND e.state <> 'cancelled'
+   AND e.clause IS NOT NULL AND e.undo_of IS NULL
+   AND NOT EXISTS (
+       SELECT FROM effect_outbox AS o
+        WHERE o.idempotency_key = gone.idempotency_key AND o.state <> 'cancelled' AND o.effect_type <> 'resume'
+          AND (o.state NOT IN ('pending', 'sending') OR o.started_at IS NOT NULL OR o.ambiguous_at IS NOT NULL))
+RETURNING e.effect_id, e.reason, e.draft_id, e.run_id, e.idempotency_key, e.undo_of;
 
 -- name: read_effect_policies
 -- The small part of frozen policies that sending reads.
-SELECT snapshot_hash, effect FROM policy_snapshots WHERE snapshot_hash = ANY(%(snapshot_hashes)s::text[]);
+SELECT snapshot_hash, effects FROM policy_snapshots WHERE snapshot_hash = ANY(%(snapshot_hashes)s::text[]);

@@ -8,7 +8,8 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        d.expires_at <= clock_timestamp() AS is_expired,
        s.body AS snapshot,
        r.idempotency_key, r.state AS run_state, r.finished_at, i.record_url, i.requested_by, i.reason AS run_reason,
-       i.payload #>> (string_to_array(s.body #>> '{effect,recipient}', '.'))[2:] AS recipient,
+       (SELECT jsonb_agg(i.payload #>> (string_to_array(one.effect ->> 'recipient', '.'))[2:] ORDER BY one.n)
+          FROM jsonb_array_elements(s.effects) WITH ORDINALITY AS one (effect, n)) AS recipients,
        rev.body, rev.author, rev.model, rev.prompt_version, rev.warnings,
        before.revision AS before_revision, before.body AS before_body,
        coalesce((SELECT seen.duplicates FROM seen_events AS seen WHERE seen.idempotency_key = r.idempotency_key), 0) AS repeats,
@@ -36,12 +37,22 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
                     'reason', e.reason, 'provider_id', e.provider_id, 'started_at', e.started_at,
                     'ambiguous_at', e.ambiguous_at, 'not_before', e.not_before, 'next_attempt_at', e.next_attempt_at,
                     'held_since', e.held_since,
-                    'updated_at', e.updated_at) ORDER BY e.effect_id)
-                   FROM effect_outbox AS e
-                  WHERE e.idempotency_key = r.idempotency_key AND e.state <> 'cancelled' AND e.draft_id = d.draft_id
-                    AND e.effect_type <> 'resume'), '[]') AS effects,
+                    'created_at', e.created_at, 'updated_at', e.updated_at, 'clause', e.clause, 'after_id', e.after_id,
+                    'undo_of', e.undo_of, 'undo_by', e.undo_by, 'settled_by', CASE WHEN e.state IN ('completed', 'failed') THEN (
+                        SELECT l.actor FROM audit_log AS l
+                          LEFT JOIN audit_details AS t ON t.chain = l.chain AND t.seq = l.seq
+                         WHERE l.chain = r.idempotency_key AND starts_with(l.action, 'effect_')
+                           AND coalesce(t.detail::jsonb ->> 'effect_id', e.effect_id::text) = e.effect_id::text
+                         ORDER BY l.seq DESC LIMIT 1) END) ORDER BY e.clause NULLS FIRST, e.effect_id)
+                   FROM (SELECT *, max(created_at) FILTER (WHERE undo_of IS NULL) OVER () AS approved_at
+                           FROM (SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state <> 'cancelled'
+                                 UNION ALL
+                                 SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled'
+                                    AND undo_of IS NULL) AS o
+                          WHERE effect_type <> 'resume' AND o.draft_id = d.draft_id) AS e
+                  WHERE e.created_at = e.approved_at OR e.clause IS NULL OR e.undo_of IS NOT NULL), '[]') AS effects,
        coalesce((SELECT jsonb_object_agg(k.scope, k.open) FROM kill_switch AS k), '{}') AS switch_rows,
-       said.actor AS settled_by, stopped.actor AS cancelled_by, stopped.at AS cancelled_at
+       stopped.actor AS cancelled_by, stopped.at AS cancelled_at
   FROM cards AS c
   JOIN drafts AS d ON d.draft_id = c.draft_id
   JOIN draft_heads AS h ON h.draft_key = d.draft_key
@@ -61,10 +72,6 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        SELECT a.approver_subject, a.consumed_at, a.reason FROM approvals AS a
         WHERE a.draft_id = d.earlier_id AND a.decision = 'reject' ORDER BY a.consumed_at DESC LIMIT 1) AS earlier ON true
   LEFT JOIN LATERAL (
-       SELECT l.actor FROM audit_log AS l
-        WHERE d.status IN ('sent', 'failed') AND l.chain = r.idempotency_key AND starts_with(l.action, 'effect_')
-        ORDER BY l.seq DESC LIMIT 1) AS said ON true
-  LEFT JOIN LATERAL (
        SELECT l.actor, l.at FROM audit_log AS l
         WHERE d.status = 'cancelled' AND l.chain = r.idempotency_key AND l.action = 'cancelled'
         ORDER BY l.seq DESC LIMIT 1) AS stopped ON true
@@ -80,7 +87,7 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        e.updated_at, e.next_attempt_at, coalesce(e.ambiguous_at, e.updated_at) AS dead_at,
        r.entity, p.revision, p.recipient, rev.body,
        e.effect_type <> 'resume' AND h.source_version > e.known_version AS newer_waits,
-       s.effect ->> 'lookup' AS lookup,
+       s.effects #>> array_append(coalesce(e.clause, '{0}'), 'lookup') AS lookup,
        coalesce(look.asked, 0) AS asked, look.last_answer, look.last_at,
        said.actor AS settled_by, said.at AS settled_at, said.detail::jsonb ->> 'choice' AS choice
   FROM cards AS c

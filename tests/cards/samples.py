@@ -7,9 +7,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.cards.lives import (
+    Action,
+    Held,
+    Paused,
+    Queued,
+    Scheduled,
+    SendFailed,
+    Sending,
+    SendUnknown,
+    Sent,
+    Who,
+)
 from bot.cards.unknown import Ending, Evidence, LookUp, Settled, UnknownView
 from bot.cards.views import (
-    Action,
     Approved,
     Blocked,
     Buttons,
@@ -17,27 +28,18 @@ from bot.cards.views import (
     EarlierRejection,
     Expired,
     Field,
-    Held,
-    Paused,
     Pending,
     PendingNote,
     Previous,
-    Queued,
     Redrafting,
     Rejected,
     Replacement,
     ReviewView,
-    Scheduled,
-    SendFailed,
-    Sending,
-    SendUnknown,
-    Sent,
     SmallPrint,
     Source,
     Superseded,
     Times,
     Voting,
-    Who,
 )
 from bot.policy import earned
 
@@ -65,7 +67,7 @@ PLAIN = ReviewView(
     revision=2,
     version=7,
     state=Pending(),
-    action=Action("http", "n8n.example", "jo@customer.example"),
+    actions=(Action("http", "n8n.example", "jo@customer.example"),),
     draft=(
         Field("subject", "Your refund for order 1007"),
         Field("body", "Dear Jo,\n\nwe have refunded 45 EUR today.\n\nKind regards\nSupport"),
@@ -149,7 +151,7 @@ UNKNOWN = UnknownView(
     entity="customer:42",
     revision=2,
     version=3,
-    action=PLAIN.action,
+    action=PLAIN.actions[0],
     sent=PLAIN.draft,
     evidence=_DEAD,
     button_value="01957a3e-1111-7000-8000-000000000001.3",

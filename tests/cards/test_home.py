@@ -10,18 +10,8 @@ import pytest
 from bot.cards import home
 from bot.cards.answers import Closed, SwitchView
 from bot.cards.home import AdminView, Decided, HomeView, Unsettled, Week
-from bot.cards.views import (
-    Action,
-    Approved,
-    Buttons,
-    Field,
-    Pending,
-    PendingNote,
-    Rejected,
-    ReviewView,
-    SendFailed,
-    Sent,
-)
+from bot.cards.lives import Action, SendFailed, Sent
+from bot.cards.views import Approved, Buttons, Field, Pending, PendingNote, Rejected, ReviewView
 from bot.demo.slack_blocks import view_problems
 from tests.cards.samples import (
     ANNA,

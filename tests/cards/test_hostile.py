@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bot.cards import modals, notices, reading, review, unknown
 from bot.cards.blocks import text_length
+from bot.cards.lives import Action, Who
 from bot.cards.text import graphemes, hidden_characters, visible
-from bot.cards.views import Action, EarlierRejection, Field, Rejected, ReviewView, Source, Who
+from bot.cards.views import EarlierRejection, Field, Rejected, ReviewView, Source
 from bot.demo.slack_blocks import block_problems, view_problems
 from bot.policy.editing import make_form
 from tests.cards.samples import (
@@ -38,7 +39,7 @@ def everywhere(text: str) -> ReviewView:
     return replace(
         PLAIN,
         entity=some[:512],
-        action=Action("http", "n8n.example", some[:254]),
+        actions=(Action("http", "n8n.example", some[:254]),),
         draft=(Field("subject", text[:200]), Field("body", text)),
         labels=(Field("label", text[:400]),),
         warnings=(some[:400],),

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bot.cards import answers, modals, notices, queue, reading, unknown
+from bot.cards.lives import Who
 from bot.cards.notices import Alert, Done, Notice, Refusal, Thread
-from bot.cards.views import Channel, Pending, Rejected, Who
+from bot.cards.views import Channel, Pending, Rejected
 from bot.contracts.click import decode_value
 from bot.demo.slack_blocks import block_problems, view_problems
 from bot.policy.editing import make_form

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from bot.cards import rehearsal
+from bot.cards.lives import Who
 from bot.cards.rehearsal import Stage
-from bot.cards.views import Who
 from bot.demo.slack_blocks import block_problems
 
 Golden = Callable[[str, object], None]

@@ -84,5 +84,5 @@ def test_the_settings_are_complete(tmp_path: Any) -> None:
 # The policy that is written aims at the pretend world alone.
 def test_the_policy_aims_at_the_world(tmp_path: Any) -> None:
     policy = load_policy(write_policy("http://127.0.0.1:3", tmp_path).read_text(encoding="utf-8"))
-    targets = {kind.effect.target for kind in policy.kinds.values()}
+    targets = {effect.target for kind in policy.kinds.values() for effect in kind.all_effects}
     assert targets == {"http://127.0.0.1:3/webhook/send-mail", "http://127.0.0.1:3/webhook/refund"}

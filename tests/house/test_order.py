@@ -38,12 +38,12 @@ GROUND = {
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
     "bot.gates": "gate",
-    "bot.cards": "text views words_en words_en_answers words_zh words_zh_answers words blocks diff draft"
-    " status facts notices review unknown answers",
+    "bot.cards": "text lives views words_en words_en_answers words_zh words_zh_answers words blocks diff"
+    " draft status facts notices review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing dress probe letter submission",
     "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
-    " opening arrive lanes resting settle outgoing giveback checking guarding claiming recorder picture"
-    " naming drawing pages turns setback posting",
+    " opening parts arrive lanes resting settle outgoing giveback checking guarding claiming recorder life"
+    " picture naming drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers tongues typed verdicts switching"
         " commands home buttons modals listeners slack_door socket_door rehearsal"

@@ -25,11 +25,11 @@ def with_probe(keys: str) -> str:
 def test_whole_probe() -> None:
     keys = f'{URL}\nversion = "data.version"\npath = "status"\nopen = ["open", 1, true]\ntimeout = "3s"'
     kind = make_kind(with_probe(keys))
-    probe = kind.effect.probe
+    probe = kind.all_effects[0].probe
     assert probe is not None
     assert (probe.version, probe.open, probe.timeout_seconds) == ("data.version", ("open", 1, True), 3)
     assert "data.version is the draft's source_version and status is one of open, 1, True" in describe(kind)
-    assert Snapshot.read(kind.snapshot()).effect.probe == probe
+    assert Snapshot.read(kind.snapshot()).effect == kind.effect
 
 
 # What cannot be asked, or asks for nothing, does not load.

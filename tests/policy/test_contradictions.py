@@ -69,6 +69,81 @@ def test_effects(effect: str, refused: set[str]) -> None:
         assert load_policy(text).kinds
 
 
+MAIL = '{ name = "mail", type = "smtp", recipient = "payload.to" }'
+NOTE = '{ name = "note", type = "http", target = "https://crm.example/notes", after = "mail" }'
+NAMELESS = '{ type = "http", target = "https://crm.example/notes" }'
+ITSELF = '{ name = "note", type = "http", target = "https://crm.example/notes", after = "note" }'
+SIX = ", ".join(f'{{ name = "n{n}", type = "http", target = "https://crm.example/{n}" }}' for n in range(6))
+
+
+# Of several effects each is held to what it needs, and all of them to each other: names, order, targets.
+@pytest.mark.parametrize(
+    ("effects", "refused"),
+    [
+        (f"[{MAIL}, {NOTE}]", set()),
+        (f"[{MAIL}]", set()),
+        (f"[{NOTE}, {MAIL}]", {"effects[0].after"}),
+        (f"[{MAIL}, {NOTE.replace('note', 'mail', 1)}]", {"effects[1].name"}),
+        (f"[{MAIL}, {NAMELESS}]", {"effects[1].name"}),
+        (f"[{MAIL}, {NOTE}, {NOTE.replace('note', 'other', 1)}]", {"effects[2].target"}),
+        (f"[{MAIL}, {ITSELF}]", {"effects[1].after"}),
+        (f"[{MAIL}, {NOTE.replace('https://crm.example/notes', '')}]", {"effects[1].target"}),
+        (f"[{MAIL}, {NOTE.replace('notes', 'a')}, 7]", {"effects[2]"}),
+        (f"[{MAIL.replace('mail', 'Mail', 1)}]", {"effects[0].name"}),
+        (f"[{MAIL.replace('payload.to', 'output.to')}]", {"effects[0].recipient"}),
+        (f"[{SIX}]", {"effects"}),
+        ("[]", {"effect"}),
+        ('"mail"', {"effects"}),
+    ],
+)
+def test_several_effects(effects: str, refused: set[str]) -> None:
+    text = policy_text(effect="", effects=effects)
+    if refused:
+        assert faulty_keys(text) == refused
+    else:
+        assert load_policy(text).kinds
+
+
+# One effect or several: a file that gives both is refused, as is an effect that waits for nothing.
+def test_effect_or_effects() -> None:
+    assert faulty_keys(policy_text(effects=f"[{MAIL}]")) == {"effects"}
+    waiting = '{ type = "http", target = "https://a.example", after = "mail" }'
+    assert faulty_keys(policy_text(effect=waiting)) == {"effect.after"}
+
+
+# What undoes an effect is an effect itself, to a target of its own; a mail or message brings its own words.
+@pytest.mark.parametrize(
+    ("undo", "refused"),
+    [
+        ('{ type = "http", target = "https://crm.example/undo" }', set()),
+        ('{ type = "http", target = "https://crm.example/notes" }', {"effect.undo.target"}),
+        ('{ type = "http", target = "" }', {"effect.undo.target"}),
+        ('{ type = "fax", target = "1" }', {"effect.undo.type"}),
+        (
+            '{ type = "smtp", recipient = "payload.to", output = { subject = "No", body = "Forget it." } }',
+            set(),
+        ),
+        (
+            '{ type = "smtp", recipient = "payload.to", output = { subject = "Sorry" } }',
+            {"effect.undo.output"},
+        ),
+        ('{ type = "slack_message", target = "C0ANY" }', {"effect.undo.output"}),
+        ('{ type = "slack_message", target = "C0ANY", output = { text = "Undone." } }', set()),
+        ('{ type = "http", target = "https://crm.example/undo", undo = {} }', {"effect.undo.undo"}),
+        (
+            '{ type = "http", target = "https://crm.example/undo", output = { body = 1 } }',
+            {"effect.undo.output.body"},
+        ),
+    ],
+)
+def test_undo(undo: str, refused: set[str]) -> None:
+    text = policy_text(effect=f'{{ type = "http", target = "https://crm.example/notes", undo = {undo} }}')
+    if refused:
+        assert faulty_keys(text) == refused
+    else:
+        assert load_policy(text).kinds
+
+
 # A gate is held to its own keys, and a regulated kind to the one gate where a person always decides.
 @pytest.mark.parametrize(
     ("more", "refused"),
@@ -101,7 +176,8 @@ def test_gates(more: dict[str, str], refused: set[str]) -> None:
 # A new connector's type is known as soon as the caller says so.
 def test_new_effect_type() -> None:
     text = policy_text(effect='{ type = "fax", target = "1" }')
-    assert load_policy(text, effect_types=frozenset({"fax"})).kinds["customer_email"].effect.type == "fax"
+    (effect,) = load_policy(text, effect_types=frozenset({"fax"})).kinds["customer_email"].all_effects
+    assert effect.type == "fax"
 
 
 # What smtp sends must be in the output.

@@ -158,4 +158,4 @@ def test_changes() -> None:
     ],
 )
 def test_may_edit(name: str, editable: tuple[str, ...] | None, recipient: str | None, *, may: bool) -> None:
-    assert may_edit(name, editable, recipient) is may
+    assert may_edit(name, editable, [recipient] if recipient else []) is may

@@ -50,10 +50,11 @@ def test_defaults() -> None:
         "max_tokens": 4000,
         "daily_tokens": None,
         "redrafts": 3,
+        "effects": (),
         "rules": (),
         "earned": None,
     }
-    effect = kind.effect
+    (effect,) = kind.all_effects
     assert (effect.settle_seconds, effect.timeout_seconds, effect.attempts) == (60, 10, 5)
     assert (effect.idempotent, effect.lookup, effect.response_id) == (False, None, None)
 

@@ -44,7 +44,11 @@ def test_whole() -> None:
     ):
         assert words in told
     assert Snapshot.read(kind.snapshot()).effect == kind.effect
-    assert [name for _, name in kind.effect.variables()] == ["CRM_API_KEY", "CRM_CERTIFICATE", "CRM_KEY"]
+    assert [name for _, name in kind.all_effects[0].variables()] == [
+        "CRM_API_KEY",
+        "CRM_CERTIFICATE",
+        "CRM_KEY",
+    ]
 
 
 # A header that is Stet's own or HTTP's, in any case, does not load, nor does what is no name.

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from bot.policy.effective import describe
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind, Snapshot
 from bot.policy.redaction import allowed_fields
-from tests.policy.samples import make_kind
+from bot.policy.snapshot import effects_of
+from tests.policy.samples import make_kind, policy_text
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "policy.toml"
 
@@ -53,6 +55,21 @@ def test_snapshot_tells_terms_apart(change: dict[str, Any]) -> None:
 # A snapshot written by a later version is still read.
 def test_snapshot_of_later_version() -> None:
     assert Snapshot.read(make_kind().snapshot() | {"later": 1}).name == "customer_email"
+
+
+# Several effects freeze as several, in their order; where a recipient is said again, no field may be edited.
+def test_snapshot_of_several() -> None:
+    effects = """[{ name = "mail", type = "smtp", recipient = "payload.to" },
+      { name = "note", type = "http", target = "https://crm.example", recipient = "payload.owner",
+        after = "mail", undo = { type = "http", target = "https://crm.example/u" } }]"""
+    kind = make_kind(policy_text(effect="", effects=effects.replace("\n", "")))
+    row = kind.snapshot()
+    assert "effect" not in row
+    assert [effect["name"] for effect in effects_of(row)] == ["mail", "note"]
+    assert Snapshot.read(row).effects == kind.effects
+    assert Snapshot.read(row).editable_fields({"body": "b", "to": "t", "owner": "o"}) == ("body",)
+    assert "once mail is delivered" in describe(kind)
+    assert "undone by" in describe(kind)
 
 
 # Without `editable` every field of the draft may be changed, else those named, an empty list meaning none.

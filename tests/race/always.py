@@ -10,7 +10,8 @@ from typing import Any
 from bot.cards.blocks import shown_hash
 from bot.demo.slack_workspace import C_REVIEW
 from bot.flow.drawing import draw
-from bot.flow.picture import Scene, people_of
+from bot.flow.life import Scene
+from bot.flow.picture import people_of
 from bot.policy.keys import body_hash
 from store import audit, queue, showing
 from store.queue import QueueCard
