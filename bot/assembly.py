@@ -22,7 +22,19 @@ from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
 from bot.doors.wake import Wakes, hear_with
 from bot.drafting.model import Endpoint, ModelClient
-from bot.flow import alert, announce, expire, places, reconcile, recover, remind, tally, withdraw
+from bot.flow import (
+    alert,
+    announce,
+    expire,
+    places,
+    reconcile,
+    recover,
+    remind,
+    stop,
+    sweep,
+    tally,
+    withdraw,
+)
 from bot.flow.dispatch import Dispatcher, Outlet
 from bot.flow.draft import Drafter, Drafting
 from bot.flow.naming import Names
@@ -239,6 +251,8 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
+        Step("switched", partial(stop.show_switched, db), SWEEP_SECONDS, ("show",)),
+        Step("sweep", partial(sweep.run_once, sweep.Sweeping(db)), SWEEP_SECONDS),
         Step("home", parts.doors.homes.run_once, RETRY_SECONDS),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
         Step(

@@ -338,6 +338,7 @@ COMMENT ON TABLE approval_tokens IS 'Single-use answers, one a button. Only the 
 COMMENT ON COLUMN approval_tokens.card_id IS 'For a message: the card whose channel and ts the click must come from.';
 COMMENT ON COLUMN approval_tokens.holder IS 'For a view or a Home: the one person (slack:TEAM:USER) it was drawn for.';
 COMMENT ON COLUMN approval_tokens.effect_id IS 'For undo: which effect the button takes back.';
+CREATE INDEX tokens_expiring ON approval_tokens USING btree (expires_at);
 CREATE INDEX tokens_of_approval ON approval_tokens USING btree (approval_id);
 CREATE INDEX tokens_of_home ON approval_tokens USING btree (holder, minted_at) WHERE surface = 'home'::text;
 GRANT DELETE, INSERT, SELECT ON approval_tokens TO stet_app;
@@ -735,3 +736,11 @@ COMMENT ON COLUMN targets.opened_at IS 'Since when nothing is sent but one trial
 COMMENT ON COLUMN targets.rests_until IS 'When the next trial may be claimed; while one is under way, when its lease runs out.';
 COMMENT ON COLUMN targets.trials IS 'Trials that failed since it opened: each doubles the rest, up to the kind''s most.';
 GRANT INSERT, SELECT, UPDATE ON targets TO stet_app;
+
+CREATE TABLE unshown_switches (
+    scope      text NOT NULL,
+    changed_at timestamp with time zone NOT NULL DEFAULT now(),
+    CONSTRAINT unshown_switches_pkey PRIMARY KEY (scope)
+);
+COMMENT ON TABLE unshown_switches IS 'Scopes that were switched and whose cards have not been asked for since: empty but for moments.';
+GRANT DELETE, INSERT, SELECT, UPDATE ON unshown_switches TO stet_app;

@@ -3,6 +3,7 @@
 Not here: the statements themselves (sql/queries) or which connection they run on (store/database).
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import class_row, dict_row
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from store.errors import BadQuery, LostRace
+
+log = logging.getLogger(__name__)
 
 Connection = AsyncConnection[Any]
 
@@ -81,6 +84,20 @@ class Query:
         async with conn.cursor(row_factory=class_row(row)) as cursor:
             await cursor.execute(self.text.encode(), params, prepare=True)
             return await cursor.fetchall()
+
+    async def readable_rows(
+        self, conn: Connection, params: Mapping[str, Any] | None, row: type[RowT]
+    ) -> list[RowT]:
+        """Give every row that has its shape; one that has not must not take the others with it."""
+        found = []
+        for values in await self.dicts(conn, params):
+            try:
+                found.append(row(**values))
+            except ValidationError as fault:
+                fields = [str(each["loc"][0]) for each in fault.errors(include_input=False)]
+                told = {"query": self.name, "fields": fields}
+                log.error("a row cannot be read", extra=told)  # noqa: TRY400 - a trace would quote contents
+        return found
 
     async def dicts(self, conn: Connection, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """Give every row as a dictionary, for shapes used in one place only."""

@@ -118,10 +118,10 @@ class EffectCard(CardRow):
 
 
 async def read_draft_cards(conn: Connection, draft_ids: Sequence[UUID]) -> list[DraftCard]:
-    """Read what the cards of these drafts show."""
-    return await _READ_DRAFTS.rows(conn, {"draft_ids": list(draft_ids)}, DraftCard)
+    """Read what the cards of these drafts show; one that cannot be read is left out."""
+    return await _READ_DRAFTS.readable_rows(conn, {"draft_ids": list(draft_ids)}, DraftCard)
 
 
 async def read_effect_cards(conn: Connection, effect_ids: Sequence[UUID]) -> list[EffectCard]:
-    """Read what the cards of these effects show."""
-    return await _READ_EFFECTS.rows(conn, {"effect_ids": list(effect_ids)}, EffectCard)
+    """Read what the cards of these effects show; one that cannot be read is left out."""
+    return await _READ_EFFECTS.readable_rows(conn, {"effect_ids": list(effect_ids)}, EffectCard)

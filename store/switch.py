@@ -14,6 +14,8 @@ _QUEUE = query("queue_for_switch")
 _LOCK = query("lock_switch")
 _LOCK_ROW = query("lock_switch_row")
 _SET = query("set_switch")
+_NOTE = query("note_switched")
+_TAKE = query("take_unshown")
 _STARTED = query("list_started")
 _WANT_CARDS = query("want_waiting_cards")
 
@@ -26,6 +28,10 @@ class SwitchRow(Row):
     changed_by: str
     changed_at: datetime
     reason: str | None
+
+
+class _Scope(Row):
+    scope: str
 
 
 class StartedRow(Row):
@@ -60,8 +66,14 @@ async def lock_switch(conn: Connection) -> None:
 
 
 async def set_switch(conn: Connection, *, scope: str, is_open: bool, by: str, reason: str | None) -> None:
-    """Write one scope under `lock_switch`; a missing row is made again."""
+    """Write one scope under `lock_switch`; a missing row is made again. Its cards have to be asked for."""
     await _SET.run(conn, {"scope": scope, "open": is_open, "by": by, "reason": reason})
+    await _NOTE.run(conn, {"scope": scope})
+
+
+async def take_unshown(conn: Connection) -> list[str]:
+    """Take the scopes that were switched and whose cards nobody has asked for yet."""
+    return [row.scope for row in await _TAKE.rows(conn, None, _Scope)]
 
 
 async def list_started(conn: Connection, scope: str) -> list[StartedRow]:

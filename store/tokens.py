@@ -17,6 +17,7 @@ READ_KEEP_SECONDS = 90 * 86400
 ENDED_KEEP_SECONDS = 30 * 86400  # So long a click on an outdated card is told what became of it.
 
 _INSERT = query("insert_tokens")
+_DROP_OLD = query("drop_old_tokens")
 _DROP_ENDED = query("drop_ended_tokens")
 
 
@@ -40,6 +41,11 @@ async def insert_tokens(conn: Connection, tokens: Sequence[TokenRow]) -> None:
     if tokens:
         written = orjson.dumps([asdict(token) for token in tokens]).decode()
         await _INSERT.run(conn, {"tokens": written, "keep_seconds": READ_KEEP_SECONDS})
+
+
+async def drop_old_tokens(conn: Connection, *, most: int) -> int:
+    """Remove up to `most` of the tokens that ran out long ago; give their number."""
+    return await _DROP_OLD.run(conn, {"keep_seconds": ENDED_KEEP_SECONDS, "most": most})
 
 
 async def drop_ended_tokens(conn: Connection, draft_id: UUID) -> None:

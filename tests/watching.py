@@ -55,7 +55,7 @@ $$ BEGIN PERFORM pg_notify('tell_test', ''); RETURN NULL; END $$
 _TRIGGER = psycopg.sql.SQL(
     "CREATE TRIGGER tell_test AFTER INSERT OR UPDATE ON {} EXECUTE FUNCTION tell_test()"
 )
-_STEPS = "draft,redraft,places,show,dispatch,recover,reconcile,withdraw,expire,resume,alert,count"
+_STEPS = "switched,draft,redraft,places,show,dispatch,recover,reconcile,withdraw,expire,resume,alert,count"
 
 
 class Watch:

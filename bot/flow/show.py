@@ -99,7 +99,10 @@ class Shower:
 
     async def _leave_unreadable(self, owner: str, card_ids: set[UUID]) -> None:
         for card_id in card_ids:
-            log.error("a card has no rows to be drawn from", extra={"card_id": str(card_id)})
+            log.error(
+                "a card cannot be drawn: its rows are missing or cannot be read",
+                extra={"card_id": str(card_id)},
+            )
             try:
                 async with self._deps.db.connection() as conn:
                     await cards.postpone_card(

@@ -57,20 +57,29 @@ async def _switch(db: Database, *, scope: str, is_open: bool, by: str, reason: s
 
     switched = await _insist(db, work)
     reach("switch.after_commit")
-    await _show(db, scope)
+    try:
+        await show_switched(db)
+    except DatabaseAway:
+        # The switch has moved, whatever becomes of this; the timer asks again.
+        log.warning("the cards of waiting effects were not asked for", extra={"scope": scope})
     return switched
 
 
-async def _show(db: Database, scope: str) -> None:
-    """Have the cards of what waits drawn again; the switch has moved, whatever becomes of this."""
+async def show_switched(db: Database) -> int:
+    """Have the cards drawn again of what waits under scopes that were switched; give how many scopes.
 
-    async def work(conn: Connection) -> None:
-        await switch.want_waiting_cards(conn, scope)
+    Raises:
+        DatabaseAway: they are still to be asked for.
 
-    try:
-        await db.retrying(work)
-    except DatabaseAway:
-        log.warning("the cards of waiting effects were not asked for", extra={"scope": scope})
+    """
+
+    async def work(conn: Connection) -> int:
+        scopes = await switch.take_unshown(conn)
+        for scope in scopes:
+            await switch.want_waiting_cards(conn, scope)
+        return len(scopes)
+
+    return await db.retrying(work)
 
 
 async def _insist(db: Database, work: Callable[[Connection], Awaitable[Switched]]) -> Switched:

@@ -22,6 +22,16 @@ INSERT INTO kill_switch (scope, open, changed_by, reason) VALUES (%(scope)s, %(o
 ON CONFLICT (scope) DO UPDATE
    SET open = excluded.open, changed_by = excluded.changed_by, changed_at = clock_timestamp(), reason = excluded.reason;
 
+-- name: note_switched
+-- Keep in mind, in the transaction that switches, that the cards of what waits have to be asked for.
+INSERT INTO unshown_switches (scope) VALUES (%(scope)s)
+ON CONFLICT (scope) DO UPDATE SET changed_at = now();
+
+-- name: take_unshown
+-- Take the scopes whose cards are asked for in this transaction.
+-- zero rows: nothing: every switch is on its cards
+DELETE FROM unshown_switches RETURNING scope;
+
 -- name: list_started
 -- Effects of one scope whose calls may be on the wire: started, and not ended.
 SELECT effect_id, idempotency_key, kind, effect_type, started_at

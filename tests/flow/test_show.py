@@ -548,3 +548,22 @@ async def test_card_equals_database(dsn: str, slack: SlackStandIn, shower: NewSh
         dsn, "SELECT approval_id FROM approval_tokens WHERE token_hash = %(h)s", h=hash_token(value.token)
     )
     assert stored[0]["approval_id"] == rows(dsn, "SELECT approval_id FROM drafts")[0]["approval_id"]
+
+
+# A card whose rows cannot be read is left for later, alone: the others of its batch are drawn.
+async def test_one_unreadable_row(dsn: str, slack: SlackStandIn, shower: NewShower) -> None:
+    drafts = [new_draft(dsn, run={"entity": f"customer:{n}"}) for n in range(3)]
+    change(
+        dsn,
+        "UPDATE revisions SET warnings = '{}' WHERE draft_id = %(id)s",
+        id=drafts[1]["draft_id"],
+    )
+    assert await shower().run_once() == 3
+    assert len(seen(slack)) == 2
+    assert [is_current(dsn, draft) for draft in drafts] == [True, False, True]
+    row = card_row(dsn, drafts[1])
+    assert (row["attempts"], row["lease_owner"]) == (1, None)
+    hurry(dsn)
+    change(dsn, "UPDATE revisions SET warnings = '[]'")
+    assert await shower().run_once() == 1
+    assert len(seen(slack)) == 3

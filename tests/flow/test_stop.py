@@ -37,10 +37,18 @@ async def test_cards_do_not_undo_a_kill(db: Database, dsn: str, monkeypatch: pyt
     async def busy(_conn: object, _scope: str) -> None:
         raise DatabaseBusy("a card is locked")
 
-    monkeypatch.setattr(switch, "want_waiting_cards", busy)
-    switched = await stop.kill(db, by=ANN, reason="wrong prices")
-    assert switched.scope == "all"
-    assert makers.rows(dsn, "SELECT open FROM kill_switch") == [{"open": False}]
+    effect_id = makers.make_effect(dsn)
+    with monkeypatch.context() as patched:
+        patched.setattr(switch, "want_waiting_cards", busy)
+        switched = await stop.kill(db, by=ANN, reason="wrong prices")
+        assert switched.scope == "all"
+        assert makers.rows(dsn, "SELECT open FROM kill_switch") == [{"open": False}]
+        with pytest.raises(DatabaseBusy):
+            await stop.show_switched(db)
+    assert effect_row(dsn, effect_id)["wanted_version"] == 1
+    # Asked for again by the timer, and then no more.
+    assert [await stop.show_switched(db) for _ in range(2)] == [1, 0]
+    assert effect_row(dsn, effect_id)["wanted_version"] == 2
 
 
 # A scope that does not concern it stops nothing.

@@ -45,7 +45,7 @@ TARGET = "/webhook/act-"
 # The order of what follows an event; each runs until all of them find nothing more to do.
 STEPS = (
     *("withdraw", "expire", "draft", "redraft", "places", "show", "dispatch", "recover", "resume"),
-    *("alert", "home", "count"),
+    *("alert", "home", "count", "switched", "sweep"),
 )
 MOST_ROUNDS = 60  # A net under steps that never come to rest.
 

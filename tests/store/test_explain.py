@@ -25,6 +25,7 @@ PARAMETER = re.compile(r"%\((\w+)\)s")
 BIG = {
     *("workflow_runs", "run_inputs", "draft_heads", "drafts", "revisions"),
     *("effect_outbox", "effect_payloads", "cards", "alerts", "seen_events", "approvals", "agreements"),
+    "approval_tokens",
     "departures",
 }
 # A statement may read what it takes, a few pages of each index on the way, and as much again to spare.
@@ -96,7 +97,14 @@ ALERTS: LiteralString = """
 INSERT INTO alerts (alert_id, alert_key, name, next_attempt_at, sent_at)
 SELECT id, key, 'takeovers', now() - interval '1 hour', CASE WHEN %(final)s THEN now() END FROM places
 """
-
+# The buttons of finished ones are good to read for long; some others have run out.
+TOKENS: LiteralString = """
+INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, shown_hash,
+    expires_at)
+SELECT card_id::text, draft_id, 1, 'approve', 'message', card_id, 'h',
+       now() + CASE WHEN shown_version < wanted_version THEN interval '-9 days' ELSE interval '9 days' END
+  FROM cards
+"""
 AGREEMENTS: LiteralString = """
 INSERT INTO agreements (ground, decided_at, run_id, unedited)
 SELECT 'ground-' || n %% 5, now() - n * interval '1 second', gen_random_uuid(), true
@@ -161,6 +169,7 @@ def large(server: str, template: str) -> Iterator[psycopg.Connection[Any]]:
             fill(conn, place * FINISHED, filling)
         conn.execute(AGREEMENTS, (FINISHED,))
         conn.execute(DEPARTURES)
+        conn.execute(TOKENS)
         conn.execute("VACUUM ANALYZE")
         conn.execute("SET plan_cache_mode = force_generic_plan")
         yield conn
@@ -222,6 +231,7 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
         {"most": MOST, "effect_types": ["http"], "hold_seconds": 60},
         ["effects_unknown"],
     ),
+    ("drop_old_tokens", {"keep_seconds": 86400, "most": MOST}, ["tokens_expiring"]),
     ("claim_cards", CLAIM | {"among": 1000}, ["cards_behind"]),
     ("claim_alerts", ALERT_CLAIM, ["alerts_to_send"]),
     ("list_expired", {"most": MOST}, ["drafts_expiring"]),
