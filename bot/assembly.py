@@ -16,7 +16,7 @@ from bot import RELEASE
 from bot.connectors.connector import Kit
 from bot.connectors.probe import Prober, build_prober
 from bot.connectors.reach import Reach
-from bot.doors import health, intake, openapi, runs, slack_app
+from bot.doors import health, intake, limited, openapi, runs, slack_app
 from bot.doors.answers import NotFound
 from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
@@ -26,6 +26,7 @@ from bot.flow import (
     alert,
     announce,
     expire,
+    news,
     places,
     reconcile,
     recover,
@@ -249,6 +250,7 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("dispatch", parts.dispatcher.run_once, RETRY_SECONDS),
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
+        Step("tell", partial(news.run_once, db), RETRY_SECONDS, ("show", "alert")),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
         Step("switched", partial(stop.show_switched, db), SWEEP_SECONDS, ("show",)),
@@ -274,6 +276,7 @@ def _router(settings: Settings, policy: Policy, parts: Parts, timer: Timer) -> R
         slack_known=parts.outside.identity.known,
         scheduler_beating=lambda: not timer.late(),
         slack_reachable=parts.doors.reachable,
+        more_figures=(partial(limited.figures, parts.db),),
         document=openapi.describe(public_url=url, release=RELEASE),
     )
     routes = [

@@ -40,20 +40,6 @@ BEGIN
     RETURN NEW;
 END $function$;
 
-CREATE OR REPLACE FUNCTION read_value(body bytea, path text[])
- RETURNS numeric
- LANGUAGE plpgsql
- IMMUTABLE
-AS $function$
-DECLARE
-    found jsonb;
-BEGIN
-    found := convert_from(body, 'UTF8')::jsonb #> path;
-    RETURN CASE WHEN jsonb_typeof(found) = 'number' AND (found #>> '{}')::numeric >= 0 THEN (found #>> '{}')::numeric END;
-EXCEPTION WHEN OTHERS THEN
-    RETURN NULL;
-END $function$;
-
 CREATE OR REPLACE FUNCTION refuse_rewriting()
  RETURNS trigger
  LANGUAGE plpgsql

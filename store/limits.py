@@ -107,7 +107,7 @@ class FullKind(Row):
 
 
 class LimitsRow(Row):
-    """The caps of one kind."""
+    """The caps of one kind; `is_full`: `full_until` has not come."""
 
     kind: str
     cap_hour: int | None
@@ -115,6 +115,7 @@ class LimitsRow(Row):
     cap_value_day: Decimal | None
     full_until: datetime | None
     full_why: str | None
+    is_full: bool
 
 
 class _Lane(Row):

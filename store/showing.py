@@ -29,6 +29,10 @@ class EffectFacts(Row):
     not_before: datetime | None
     next_attempt_at: datetime
     held_since: datetime | None
+    target: str = ""
+    rests_until: datetime | None = None
+    full_until: datetime | None = None
+    full_why: str | None = None
     created_at: datetime
     updated_at: datetime
     clause: tuple[str, ...] | None

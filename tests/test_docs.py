@@ -21,6 +21,7 @@ from bot.contracts.problem import STATUS_AND_TITLE
 from bot.demo.events import BUTTONS
 from bot.doors.health import events_figure, work_figures
 from bot.policy.ahead import Probe
+from bot.policy.caps import Limits
 from bot.policy.clauses import EffectPolicy, Retention, Rule
 from bot.policy.kinds import load_policy
 from bot.policy.retries import write_matrix
@@ -167,8 +168,13 @@ def test_env_example_names_every_setting() -> None:
 # The tables of the policy's keys name exactly the keys there are.
 @pytest.mark.parametrize(
     ("heading", "clause"),
-    [("For a kind:", Kind), ("For `effect`:", EffectPolicy), ("For `probe`:", Probe)],
-    ids=["kind", "effect", "probe"],
+    [
+        ("For a kind:", Kind),
+        ("For `effect`:", EffectPolicy),
+        ("For `probe`:", Probe),
+        ("For `limits`:", Limits),
+    ],
+    ids=["kind", "effect", "probe", "limits"],
 )
 def test_policy_tables_name_every_key(heading: str, clause: type[Clause]) -> None:
     rows = table(README.split(heading, 1)[1], "key | default")
@@ -177,7 +183,8 @@ def test_policy_tables_name_every_key(heading: str, clause: type[Clause]) -> Non
 
 # The defaults that the policy's tables tell are those that an empty key gets.
 def test_policy_tables_tell_the_defaults() -> None:
-    for heading, clause in (("For a kind:", Kind), ("For `effect`:", EffectPolicy)):
+    told_for = (("For a kind:", Kind), ("For `effect`:", EffectPolicy), ("For `limits`:", Limits))
+    for heading, clause in told_for:
         fields = {field.alias or name: field for name, field in clause.model_fields.items()}
         for row in table(README.split(heading, 1)[1], "key | default"):
             default = fields[named(row[0])[0]].default

@@ -6,6 +6,7 @@ Drawing them is in `notices`; what the commands do is in `doors/commands` and `f
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from bot.cards.draft import title_of
@@ -44,6 +45,35 @@ class Counts:
     queued: int
     sending: int
     unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestingTarget:
+    """A target that is left in peace until its next trial."""
+
+    kind: str
+    effect_type: str
+    target: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CapUse:
+    """How much of a cap is used; `until`: something waits for it, so long."""
+
+    kind: str
+    cap: str
+    used: Decimal
+    most: Decimal
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What holds effects back besides the switch."""
+
+    resting: tuple[RestingTarget, ...] = ()
+    caps: tuple[CapUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +118,38 @@ def standing(switch: SwitchView, *, language: str = "en") -> Notice:
     return Notice(tuple(_switch(switch)), language)
 
 
-def status(switch: SwitchView, counts: Counts, *, language: str = "en") -> Notice:
-    """Say how the switch stands and what is in the works."""
+def status(
+    switch: SwitchView, counts: Counts, keeping: Keeping | None = None, *, language: str = "en"
+) -> Notice:
+    """Say how the switch stands, what is in the works, and what keeps it waiting."""
     parts: dict[str, Part] = {
         "waiting": counts.waiting,
         "queued": counts.queued,
         "sending": counts.sending,
         "unknown": counts.unknown,
     }
-    return Notice((*_switch(switch), Said("status.counts", parts)), language)
+    kept = _keeping(keeping or Keeping())
+    return Notice((*_switch(switch), Said("status.counts", parts), *kept), language)
+
+
+_CAPS: Final = {
+    "cap_hour": "status.cap_hour",
+    "cap_day": "status.cap_day",
+    "cap_value_day": "status.cap_value_day",
+}
+
+
+def _keeping(keeping: Keeping) -> list[Said]:
+    said = [
+        Said("status.resting", {"target": one.target, "kind": one.kind, "at": one.until})
+        for one in keeping.resting[:MOST_LINES]
+    ]
+    for use in keeping.caps[:MOST_LINES]:
+        parts: dict[str, Part] = {"kind": use.kind, "used": f"{use.used:f}", "most": f"{use.most:f}"}
+        said.append(Said(_CAPS[use.cap], parts))
+        if use.until is not None:
+            said.append(Said("status.full", {"kind": use.kind, "at": use.until}))
+    return said
 
 
 def _switch(switch: SwitchView) -> list[Said]:

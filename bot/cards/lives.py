@@ -112,7 +112,17 @@ class Dropped:
     reason: str
 
 
-Life = Queued | Held | Paused | Scheduled | Sending | Sent | SendUnknown | SendFailed | Awaiting | Dropped
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Waits for its target (`resting`), for a cap (`cap_…`), or until its value fits into one (`value_…`)."""
+
+    why: str
+    until: datetime | None = None
+    host: str = ""
+
+
+Waiting = Held | Kept | Paused | Scheduled | Awaiting
+Life = Queued | Waiting | Sending | Sent | SendUnknown | SendFailed | Dropped
 
 
 @dataclass(frozen=True, slots=True)

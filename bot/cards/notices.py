@@ -24,6 +24,7 @@ from bot.cards.blocks import (
 )
 from bot.cards.lives import Who
 from bot.cards.views import Channel
+from bot.cards.words import has
 
 Part = str | int | datetime | Channel | Who | tuple[Who, ...]
 
@@ -96,6 +97,10 @@ class Alert(StrEnum):
     KIND_GONE = "kind_gone"  # kind, count
     EFFECT_FAILED = "effect_failed"  # key, reason
     EFFECT_HELD = "effect_held"  # key, kind, reason
+    LIMITS_HOLD = "limits_hold"  # key, kind, because
+    CAP_FULL = "cap_full"  # kind, because, at
+    TARGET_RESTING = "target_resting"  # target, kind, count, at
+    TARGET_BACK = "target_back"  # target, kind
     STEP_FAILED = "step_failed"  # step, reason
     SWITCH_CLOSED = "switch_closed"  # scope, who, reason
     SWITCH_OPENED = "switch_opened"  # scope, who, reason
@@ -182,5 +187,7 @@ def _part(language: str, name: str, part: Part) -> Element | list[Element]:
             return words(f"{part:,}") if name == "count" else words(str(part))
         case str() if name == "mend":
             return phrase(language, f"mend.{part}")
+        case str() if name == "because" and has(language, f"reason.{part}"):
+            return phrase(language, f"reason.{part}")
         case str():
             return outside(part, limit=500)

@@ -4,6 +4,7 @@ Which states exist is in `views`; the sentences are in `words_en`.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, assert_never
 
 from bot.cards.blocks import Element, date, outside, people, person, phrase, words
@@ -13,6 +14,7 @@ from bot.cards.lives import (
     Awaiting,
     Dropped,
     Held,
+    Kept,
     Life,
     Part,
     Paused,
@@ -22,6 +24,7 @@ from bot.cards.lives import (
     Sending,
     SendUnknown,
     Sent,
+    Waiting,
 )
 from bot.cards.views import (
     Approved,
@@ -52,7 +55,7 @@ def may_cancel(state: State) -> bool:
     if not isinstance(state, Approved):
         return False
     lives = [state.life, *(part.life for part in state.parts)]
-    return all(isinstance(life, Queued | Held | Paused | Scheduled | Awaiting) for life in lives)
+    return all(isinstance(life, Queued | Waiting) for life in lives)
 
 
 def state_title(state: State) -> str:
@@ -154,20 +157,14 @@ def _life_lines(language: str, life: Life) -> list[list[Element]]:
     match life:
         case Queued():
             return [_queued_line(language, life)]
-        case Held(since=since, reason=reason):
-            return [phrase(language, "life.held", at=date(since), reason=because(language, reason))]
-        case Paused(scope=scope):
-            return [phrase(language, "life.paused", scope=outside(scope, limit=100, code=True))]
-        case Scheduled(due=due):
-            return [phrase(language, "life.scheduled", at=date(due))]
+        case Kept() | Held() | Paused() | Scheduled() | Awaiting():
+            return [_waiting_line(language, life)]
         case Sending(since=since):
             return [phrase(language, "life.sending", at=date(since))]
         case Sent():
             return _sent_lines(language, life)
         case SendUnknown(since=since, reason=reason):
             return [phrase(language, "life.unknown", at=date(since), reason=because(language, reason))]
-        case Awaiting(name=name):
-            return [phrase(language, "life.awaiting", name=outside(name, limit=NAME_TEXT))]
         case SendFailed() | Dropped():
             return _unsent_lines(language, life)
         case _ as never:
@@ -180,6 +177,29 @@ def _queued_line(language: str, life: Queued) -> list[Element]:
     parts = {"count": str(life.tries), "reason": because(language, life.last_reason or "")}
     when = phrase(language, "life.next", at=date(life.next_at)) if life.next_at else []
     return [*phrase(language, "life.tried", **parts), *when]
+
+
+def _waiting_line(language: str, life: Waiting) -> list[Element]:
+    match life:
+        case Held(since=since, reason=reason):
+            return phrase(language, "life.held", at=date(since), reason=because(language, reason))
+        case Paused(scope=scope):
+            return phrase(language, "life.paused", scope=outside(scope, limit=100, code=True))
+        case Scheduled(due=due):
+            return phrase(language, "life.scheduled", at=date(due))
+        case Awaiting(name=name):
+            return phrase(language, "life.awaiting", name=outside(name, limit=NAME_TEXT))
+        case Kept(why=why, until=None):
+            return phrase(language, "life.over", reason=because(language, why))
+        case Kept(why="resting", until=until, host=host):
+            named = outside(host, limit=260, code=True)
+            return phrase(language, "life.resting", host=named, at=_next(until))
+        case Kept(why=why, until=until):
+            return phrase(language, "life.full", reason=because(language, why), at=_next(until))
+
+
+def _next(until: datetime | None) -> Element | list[Element]:
+    return [] if until is None else date(until)
 
 
 def _unsent_lines(language: str, life: SendFailed | Dropped) -> list[list[Element]]:

@@ -95,6 +95,12 @@ WORDS: Final[dict[str, str]] = {
     "alert.effect_failed": "*Not sent:* {key} ({reason}).",
     "alert.effect_held": "*Held:* {key} waits, since its record cannot be checked ({reason})."
     " So does whatever else of {kind} is due. It is asked again by itself; please look at its `probe`.",
+    "alert.limits_hold": "*Held back:* {key} of {kind} cannot leave ({because}).",
+    "alert.cap_full": "*Cap reached* for {kind}: {because}. What waits goes on {at}.",
+    "alert.target_resting": (
+        "*Not answering:* {target} ({kind}), {count} failures in a row. It is left in peace; next try {at}"
+    ),
+    "alert.target_back": "*Answering again:* {target} ({kind}). What waited goes out.",
     "alert.step_failed": "*A background step fails:* {step} ({reason}). It is tried again.",
     "alert.switch_closed": "*Kill switch on* for {scope}, by {who}. Reason: {reason}",
     "alert.switch_opened": "*Kill switch off* for {scope}, by {who}. Reason: {reason}",
@@ -130,6 +136,11 @@ WORDS: Final[dict[str, str]] = {
         "*🔴 Sending is off:* the switch has no row. `/stet resume all REASON` makes it again."
     ),
     "status.closed": "*🔴 Stopped:* {scope}, by {who}, {at}. Reason: {reason}",
+    "status.resting": "🟠 {target} ({kind}) is not answering. Next try: {at}",
+    "status.full": "🟠 {kind} waits for its cap. Goes on {at}.",
+    "status.cap_hour": "{kind}: {used} of {most} this hour (UTC)",
+    "status.cap_day": "{kind}: {used} of {most} today (UTC)",
+    "status.cap_value_day": "{kind}: worth {used} of {most} today (UTC)",
     "status.counts": (
         "Waiting for people: {waiting} · to be sent: {queued} · sending: {sending} · unknown: {unknown}"
     ),

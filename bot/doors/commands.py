@@ -11,6 +11,7 @@ from bot.cards import answers, history
 from bot.cards.lives import Who
 from bot.cards.notices import Notice, Refusal, refused
 from bot.doors.callers import Callers, name_person, record_refusal
+from bot.doors.limited import read_keeping
 from bot.doors.payloads import Caller, Command
 from bot.doors.switching import Switching, kill, resume
 from bot.doors.typed import read_key, read_typed
@@ -130,7 +131,7 @@ async def _status(deps: Commands) -> Notice:
         sending=counted.get(("effect", "sending"), 0),
         unknown=counted.get(("effect", "unknown"), 0),
     )
-    return answers.status(switch, counts, language=deps.language)
+    return answers.status(switch, counts, await read_keeping(deps.db), language=deps.language)
 
 
 async def waiting_for(deps: Commands, person: Person) -> Notice:

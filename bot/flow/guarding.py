@@ -1,6 +1,6 @@
 """Claims what is held to limits: one process at a time a kind, counted under the lock, in one transaction.
 
-Not here: what fits (bot/policy/caps), sending (dispatch), or telling anybody (telling).
+Not here: what fits (bot/policy/caps), sending (dispatch), or telling anybody (news).
 """
 
 from collections import Counter
@@ -168,10 +168,9 @@ async def _say(conn: Connection, choice: Choice, held: _Held, looked_at: set[str
         return
     for row in await limits.hold_effects(conn, choice.held, wait_seconds=HELD_SECONDS):
         await cards.want_cards(conn, [row.draft_id])
-        facts = {"key": row.idempotency_key, "kind": row.kind, "reason": row.reason}
-        await alerts.raise_alert(
-            conn, key=f"effect_held:{row.effect_id}:{row.reason}", name="effect_held", facts=facts
-        )
+        facts = {"key": row.idempotency_key, "kind": row.kind, "because": row.reason}
+        key = f"limits_hold:{row.effect_id}:{row.reason}"
+        await alerts.raise_alert(conn, key=key, name="limits_hold", facts=facts)
 
 
 def _wait_seconds(held: _Held, taken: Mapping[int, int]) -> float | None:

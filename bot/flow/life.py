@@ -13,6 +13,7 @@ from bot.cards.lives import (
     Awaiting,
     Dropped,
     Held,
+    Kept,
     Life,
     Part,
     Paused,
@@ -25,6 +26,7 @@ from bot.cards.lives import (
     Undoing,
     Who,
 )
+from bot.policy.caps import VALUE_OVER_CAP, VALUE_UNREADABLE
 from bot.policy.snapshot import effects_of
 from bot.policy.switch import Closed, may_send
 from store.showing import DraftCard, EffectFacts
@@ -33,6 +35,7 @@ _SLACK: Final = "slack:"
 # Of several effects the one people must know of first.
 _GRAVITY: Final = ("unknown", "sending", "failed", "cancelled", "pending", "completed")
 _OPEN: Final = frozenset({"pending", "sending", "unknown"})
+_NEVER_FITS: Final = frozenset({VALUE_UNREADABLE, VALUE_OVER_CAP})
 _GIVEN_UP: Final = {"give_up": "given_up"}  # The choice, and the reason that has a sentence.
 
 
@@ -145,10 +148,12 @@ def _waiting(card: DraftCard, scene: Scene, effect: EffectFacts) -> Life:
         return Paused(held.by)
     if effect.held_since is not None:
         return Held(effect.held_since, effect.reason or "-")
-    if effect.attempts and effect.reason:
-        return Queued(effect.attempts, effect.reason, effect.next_attempt_at)
     if (first := _awaited(card, effect)) is not None:
         return Awaiting(first)
+    if (kept := _kept(effect)) is not None:
+        return kept
+    if effect.attempts and effect.reason:
+        return Queued(effect.attempts, effect.reason, effect.next_attempt_at)
     if card.status == "scheduled" and effect.not_before is not None:
         return Scheduled(effect.not_before)
     return Queued()
@@ -160,3 +165,14 @@ def _awaited(card: DraftCard, effect: EffectFacts) -> str | None:
     if first is None or first.state == "completed":
         return None
     return actions_of(card)[int((first.clause or ("0",))[0])].name
+
+
+def _kept(effect: EffectFacts) -> Kept | None:
+    """What keeps it waiting, the longest first."""
+    if effect.reason in _NEVER_FITS:
+        return Kept(effect.reason)
+    if effect.rests_until is not None:
+        return Kept("resting", effect.rests_until, action_of(effect.effect_type, effect.target, None).host)
+    if effect.full_until is not None and effect.full_why is not None:
+        return Kept(effect.full_why, effect.full_until)
+    return None

@@ -1,6 +1,6 @@
 """Learns from answers which targets are well: failures in a row let a target rest, an answer ends that.
 
-Not here: claiming the trial of a target that has rested (guarding), or telling people (telling).
+Not here: claiming the trial of a target that has rested (guarding), or telling people (news).
 """
 
 from collections.abc import Sequence

@@ -115,8 +115,8 @@ SELECT asked.lane, under_way.n AS in_flight, recent.second, recent.minute,
         WHERE d.lane = asked.lane AND d.taken_at > now() - interval '1 minute') AS recent;
 
 -- name: pick_effects
--- Due effects of lanes that are held, at most so many a lane in the order of their queue, as a claim would take them;
--- and those that may have left before and wait to be sent again, wherever in the queue they stand.
+-- Due effects of lanes that are held, at most so many a lane in the order of their queue, as a claim would take them,
+-- with what the approved revision says that they are worth; and those that may have left before and wait to be sent again, wherever in the queue they stand.
 WITH room AS MATERIALIZED (
     SELECT lane, slots FROM unnest(%(lanes)s::bigint[], %(most)s::integer[]) AS asked (lane, slots)
 ), queued AS MATERIALIZED (
@@ -146,14 +146,18 @@ WITH room AS MATERIALIZED (
 )
 SELECT e.effect_id, e.kind, e.lane,
        CASE WHEN l.value_path IS NOT NULL THEN (
-           SELECT read_value(p.body, l.value_path) FROM effect_payloads AS p WHERE p.effect_id = e.effect_id) END AS value,
+           SELECT CASE WHEN jsonb_typeof(rev.body #> l.value_path[2:]) = 'number'
+                       THEN (rev.body #>> l.value_path[2:])::numeric END
+             FROM effect_payloads AS p
+             JOIN revisions AS rev ON rev.draft_id = e.draft_id AND rev.revision = p.revision
+            WHERE p.effect_id = e.effect_id) END AS value,
        coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('hour', now(), 'UTC'), false)
            AS holds_hour,
        coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('day', now(), 'UTC'), false)
            AS holds_day
   FROM (SELECT effect_id FROM queued UNION SELECT effect_id FROM again) AS found
  CROSS JOIN LATERAL (
-       SELECT effect_id, kind, lane, ambiguous_at, next_attempt_at
+       SELECT effect_id, draft_id, kind, lane, ambiguous_at, next_attempt_at
          FROM effect_outbox WHERE effect_id = found.effect_id OFFSET 0) AS e
   LEFT JOIN kind_limits AS l ON l.kind = e.kind
   LEFT JOIN LATERAL (
@@ -218,4 +222,7 @@ RETURNING kind, full_until, full_why;
 
 -- name: list_limits
 -- The caps of every limited kind.
-SELECT kind, cap_hour, cap_day, cap_value_day, full_until, full_why FROM kind_limits WHERE is_guarded ORDER BY kind;
+SELECT kind, cap_hour, cap_day, cap_value_day, full_until, full_why,
+       coalesce(full_until > clock_timestamp(), false) AS is_full
+  FROM kind_limits
+ WHERE is_guarded ORDER BY kind;

@@ -36,7 +36,8 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
                     'effect_id', e.effect_id, 'effect_type', e.effect_type, 'state', e.state, 'attempts', e.attempts,
                     'reason', e.reason, 'provider_id', e.provider_id, 'started_at', e.started_at,
                     'ambiguous_at', e.ambiguous_at, 'not_before', e.not_before, 'next_attempt_at', e.next_attempt_at,
-                    'held_since', e.held_since,
+                    'held_since', e.held_since, 'target', e.target,
+                    'rests_until', kept.rests_until, 'full_until', kept.full_until, 'full_why', kept.full_why,
                     'created_at', e.created_at, 'updated_at', e.updated_at, 'clause', e.clause, 'after_id', e.after_id,
                     'undo_of', e.undo_of, 'undo_by', e.undo_by, 'settled_by', CASE WHEN e.state IN ('completed', 'failed') THEN (
                         SELECT l.actor FROM audit_log AS l
@@ -50,6 +51,12 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
                                  SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled'
                                     AND undo_of IS NULL) AS o
                           WHERE effect_type <> 'resume' AND o.draft_id = d.draft_id) AS e
+                   LEFT JOIN LATERAL (
+                        SELECT t.rests_until, l.full_until, l.full_why
+                          FROM (SELECT coalesce(e.not_before <= clock_timestamp(), true) AS is_due) AS one
+                          LEFT JOIN targets AS t ON t.lane = e.lane AND t.opened_at IS NOT NULL
+                          LEFT JOIN kind_limits AS l ON l.kind = e.kind AND l.full_until > clock_timestamp()
+                         WHERE one.is_due AND e.state = 'pending') AS kept ON true
                   WHERE e.created_at = e.approved_at OR e.clause IS NULL OR e.undo_of IS NOT NULL), '[]') AS effects,
        coalesce((SELECT jsonb_object_agg(k.scope, k.open) FROM kill_switch AS k), '{}') AS switch_rows,
        stopped.actor AS cancelled_by, stopped.at AS cancelled_at

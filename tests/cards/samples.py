@@ -10,6 +10,7 @@ from typing import Any
 from bot.cards.lives import (
     Action,
     Held,
+    Kept,
     Paused,
     Queued,
     Scheduled,
@@ -127,6 +128,9 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "queued": approved(Queued()),
     "queued_after_tries": approved(Queued(2, "connection_refused", DECIDED + timedelta(minutes=5))),
     "held": approved(Held(DECIDED, "timeout")),
+    "kept_resting": approved(Kept("resting", DECIDED + timedelta(minutes=5), "n8n.example")),
+    "kept_by_cap": approved(Kept("cap_day", DECIDED + timedelta(hours=5))),
+    "kept_by_value": approved(Kept("value_unreadable")),
     "paused": approved(Paused("kind:customer_email")),
     "scheduled": replace(PLAIN, state=Approved(Scheduled(DECIDED + timedelta(minutes=10)), gate="delayed")),
     "sending": approved(Sending(DECIDED)),

@@ -28,6 +28,8 @@ PARTS: dict[str, Any] = {
     "revision": 4,
     "key": "n8n:customer_email:42",
     "reason": "http_500",
+    "because": "cap_day",
+    "target": "https://n8n.example/webhook/send-mail",
     "mend": "retries",
     "scope": "all",
     "channel": "C0SUPPORT",

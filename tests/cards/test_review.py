@@ -15,7 +15,16 @@ from bot.contracts.click import APPROVE_ACTION, CANCEL_ACTION, READ_ACTION, REJE
 from bot.demo.slack_blocks import block_problems
 from tests.cards.samples import ALL_BUTTONS, PLAIN, REVIEW_STATES, with_body
 
-CANCELLABLE = {"queued", "queued_after_tries", "held", "paused", "scheduled"}
+CANCELLABLE = {
+    "queued",
+    "queued_after_tries",
+    "held",
+    "kept_resting",
+    "kept_by_cap",
+    "kept_by_value",
+    "paused",
+    "scheduled",
+}
 Golden = Callable[[str, object], None]
 
 

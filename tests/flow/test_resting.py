@@ -1,6 +1,6 @@
 """Targets that fail rest after so many failures in a row; one trial at a time finds out when they are well.
 
-Not here: how several processes share a trial (tests/race), or what people are told (test_telling).
+Not here: how several processes share a trial (tests/race), or what people are told (test_news).
 """
 
 from typing import Any

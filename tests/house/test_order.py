@@ -45,7 +45,7 @@ GROUND = {
     " opening parts arrive lanes resting settle outgoing giveback checking guarding claiming recorder life"
     " picture naming drawing pages turns setback posting",
     "bot.doors": (
-        "answers senders timer payloads whispers windows callers tongues typed verdicts switching"
+        "answers senders timer payloads whispers windows callers tongues typed verdicts switching limited"
         " commands home buttons modals listeners slack_door socket_door rehearsal"
     ),
 }

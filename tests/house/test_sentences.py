@@ -16,6 +16,7 @@ FOR_MACHINES = {
     "bot/doors/answers.py",
     "bot/doors/health.py",
     "bot/doors/intake.py",
+    "bot/doors/limited.py",
     "bot/doors/openapi.py",
     "bot/doors/runs.py",
     "bot/doors/senders.py",
