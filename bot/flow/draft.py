@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from bot.drafting.check import check_output
 from bot.drafting.faults import DraftFault, Misconfigured
@@ -63,6 +64,8 @@ class Drafter:
     def __init__(self, deps: Drafting) -> None:
         self._deps = deps
         self._hands: Hands[Held, float] = Hands(MAX_MODEL_WORKERS, self._ended)
+        self._left: list[Held] = []
+        self._left_once: set[UUID] = set()
         self._quiet_until = self._look_again_at = float("-inf")
 
     async def run_once(self) -> int:
@@ -77,6 +80,7 @@ class Drafter:
             return 0
         if not may_ask:
             self._look_again_at = now + QUIET_LOOK_SECONDS
+        await self._give_back_left()
         async with self._deps.db.connection() as conn:
             claimed = await runs.claim_runs(
                 conn,
@@ -87,8 +91,38 @@ class Drafter:
             )
         for run in claimed:
             held = Held(run.run_id, self._deps.owner, run.version)
-            self._hands.begin(held, _draft(self._deps, run, held))
+            self._hands.begin(held, self._work(run, held))
         return len(claimed)
+
+    async def _work(self, run: ClaimedRun, held: Held) -> float:
+        try:
+            quiet = await _draft(self._deps, run, held)
+        except DatabaseAway:
+            log.warning("drafting stopped: the database is away", extra={"run_id": str(run.run_id)})
+            self._leave(held)
+            return 0.0
+        self._left_once.discard(run.run_id)
+        return quiet
+
+    def _leave(self, held: Held) -> None:
+        """Keep in mind what was left; twice in a row it is the run's own fault, and its takeovers count."""
+        if held.run_id in self._left_once:
+            self._left_once.discard(held.run_id)
+        else:
+            self._left_once.add(held.run_id)
+            self._left.append(held)
+
+    async def _give_back_left(self) -> None:
+        """Give back what the database went away from: nobody works on it, and its lease is still ours."""
+        while self._left:
+            try:
+                async with self._deps.db.connection() as conn:
+                    await runs.postpone_run(
+                        conn, self._left[-1], failure="stopped", wait_seconds=0, counted=False
+                    )
+            except LostRace:
+                log.info("a run was left: its lease is over", extra={"run_id": str(self._left[-1].run_id)})
+            self._left.pop()
 
     def _ended(self, quiet_seconds: float | None) -> None:
         quiet = min(quiet_seconds or 0.0, MOST_QUIET_SECONDS)
@@ -101,12 +135,17 @@ class Drafter:
 
     async def stop(self) -> None:
         """Abort the model calls and give their runs back, due now and uncounted (SPEC section 4)."""
-        for held in await self._hands.stop():
+        for held in [*await self._hands.stop(), *self._left]:
             await _give_back(self._deps, held)
 
 
 async def _draft(deps: Drafting, run: ClaimedRun, held: Held) -> float:
-    """Work one run off; give the seconds for which the model asked to be left alone."""
+    """Work one run off; give the seconds for which the model asked to be left alone.
+
+    Raises:
+        DatabaseAway: the attempt broke off, and holds its lease.
+
+    """
     reach("draft.after_claim")
     try:
         await _draft_or_fault(deps, run, held)
@@ -115,8 +154,6 @@ async def _draft(deps: Drafting, run: ClaimedRun, held: Held) -> float:
         return (fault.retry_after_seconds or 0.0) if fault.row.resume is Resume.RETRY_AFTER else 0.0
     except LostRace:
         log.info("drafting stopped: the lease was lost", extra={"run_id": str(run.run_id)})
-    except DatabaseAway:
-        log.warning("drafting stopped: the database is away", extra={"run_id": str(run.run_id)})
     return 0.0
 
 

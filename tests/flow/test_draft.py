@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from bot.demo.model_script import HANG, Script, Step, fail, say
+from bot.flow import opening
 from bot.flow.draft import Drafter
 from bot.policy.limits import MAX_MODEL_WORKERS
 from store import audit
 from store.database import Database
+from store.errors import DatabaseAway
 from tests.makers import change, make_draft, make_effect, make_run, rows
 
 D0 = json.dumps({"subject": "About your parcel", "body": "It ships Monday.", "label": "shipping"})
@@ -244,3 +246,28 @@ async def test_stop_right_after_the_claim(dsn: str, db: Database, drafter_on: Ma
     await drafter.stop()
     assert run_of(dsn, run_id)["state"] == "failed_retryable"
     assert not script.journal
+
+
+# What the database went away from is taken up again at once after that, and the model is not asked again;
+# twice in a row it waits out its lease, and the takeover counts.
+async def test_database_away(
+    dsn: str, db: Database, drafter_on: Make, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise DatabaseAway("gone")
+
+    run_id = make_run(dsn)
+    drafter = drafter_on(db)
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "open_or_revise", away)
+        for _ in range(2):
+            assert await work(drafter) == 1
+        assert await work(drafter) == 0
+    assert script.requests == 1
+    (run,) = rows(dsn, "SELECT state, attempts, takeovers FROM workflow_runs")
+    assert run == {"state": "processing", "attempts": 0, "takeovers": 0}
+    change(dsn, "UPDATE workflow_runs SET lease_expires_at = now(), next_attempt_at = now()")
+    assert await work(drafter) == 1
+    (run,) = rows(dsn, "SELECT state, takeovers FROM workflow_runs WHERE run_id = %(id)s", id=run_id)
+    assert run == {"state": "awaiting_human", "takeovers": 1}
+    assert script.requests == 1
