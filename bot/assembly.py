@@ -31,6 +31,7 @@ from bot.flow import (
     reconcile,
     recover,
     remind,
+    rising,
     stop,
     sweep,
     tally,
@@ -231,10 +232,10 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
             due_in=lambda seconds: bell.ring_in(seconds, "show"),
         )
     )
-    telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language)
+    telling = alert.Alerting(db, outside.slack, outside.pace, ops, settings.language, settings.admin_users)
     reminding = remind.Reminding(db, outside.slack, outside.pace, policy, settings.language)
     asking = reconcile.Reconciling(db, outside.registry.connectors, ops)
-    telling_outcomes = announce.Announcing(db, due_in=lambda seconds: bell.ring_in(seconds, "dispatch"))
+    outcomes = announce.Announcing(db, due_in=lambda seconds: bell.ring_in(seconds, "dispatch"))
     return [
         Step("identity", outside.identity.run_once, IDENTITY_SECONDS),
         Step("draft", parts.drafter.run_once, POLL_SECONDS),
@@ -251,15 +252,14 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
         Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
         Step("tell", partial(news.run_once, db), RETRY_SECONDS, ("show", "alert")),
+        Step("rising", partial(rising.run_once, rising.Rising(db)), SWEEP_SECONDS, ("alert",)),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
         Step("expire", partial(expire.run_once, expire.Expiring(db)), SWEEP_SECONDS, _AFTER_EXPIRY),
         Step("switched", partial(stop.show_switched, db), SWEEP_SECONDS, ("show",)),
         Step("sweep", partial(sweep.run_once, sweep.Sweeping(db)), SWEEP_SECONDS),
         Step("home", parts.doors.homes.run_once, RETRY_SECONDS),
         Step("remind", partial(remind.run_once, reminding), SWEEP_SECONDS),
-        Step(
-            "resume", partial(announce.run_once, telling_outcomes), POLL_SECONDS, ("dispatch",), REST_SECONDS
-        ),
+        Step("resume", partial(announce.run_once, outcomes), POLL_SECONDS, ("dispatch",), REST_SECONDS),
         Step("alert", partial(alert.run_once, telling), RETRY_SECONDS),
         Step("count", partial(tally.run_once, parts.counts), RETRY_SECONDS, rest_seconds=FLUSH_SECONDS),
     ]

@@ -5,17 +5,20 @@ Not here: asking a provider or a person (bot/flow/reconcile).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from store.ids import new_id
 from store.queries import Connection, query
-from store.rows import ClaimedRow, EffectRef, MovedRow, Result
+from store.rows import ClaimedRow, EffectRef, MovedRow, Result, Row
 
 _ADD_EVIDENCE = query("add_evidence")
 _TAKE = query("take_unknowns")
 _NOTE = query("note_look_up")
 _FIND = query("find_unknown")
 _RESOLVE = query("resolve_unknown")
+_RISING = query("list_rising_unknowns")
+_THREAD = query("find_unknown_thread")
 
 
 class UnknownRow(ClaimedRow):
@@ -24,6 +27,24 @@ class UnknownRow(ClaimedRow):
     times_asked: int
     has_evidence: bool
     evidence_provider_id: str | None
+
+
+class RisingRow(Row):
+    """An unknown effect, since when, and the step (from 1) that people are to be told of."""
+
+    effect_id: UUID
+    version: int
+    idempotency_key: str
+    ambiguous_at: datetime
+    number: int
+
+
+class ThreadRow(Row):
+    """Where an unknown effect's card stands, if it does, and whether it waits in the version asked for."""
+
+    is_open: bool
+    channel: str | None
+    ts: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +114,16 @@ async def resolve_unknown(conn: Connection, effect: EffectRef, version: int, res
         MovedRow,
     )
     return moved.version
+
+
+async def list_rising_unknowns(
+    conn: Connection, steps: Sequence[int], *, settle_seconds: int, most: int
+) -> list[RisingRow]:
+    """Give unknown effects that people have to be told of: after the settle window, then at each step."""
+    params = {"steps": [None, *steps], "settle_seconds": settle_seconds, "most": most}
+    return await _RISING.rows(conn, params, RisingRow)
+
+
+async def find_unknown_thread(conn: Connection, effect_id: UUID, version: int) -> ThreadRow | None:
+    """Tell where to speak of an unknown effect."""
+    return await _THREAD.maybe(conn, {"effect_id": effect_id, "version": version}, ThreadRow)

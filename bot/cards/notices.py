@@ -92,7 +92,10 @@ class Alert(StrEnum):
     TAKEOVERS = "takeovers"  # key, count
     CHANNEL_MISSING = "channel_missing"  # channel, reason
     CARD_REFUSED = "card_refused"  # key, reason
-    UNKNOWN_RISING = "unknown_rising"  # count, since
+    UNKNOWN_FIRST = "unknown_first"  # key, at; these four in the thread of the effect's card
+    UNKNOWN_HOUR = "unknown_hour"  # key
+    UNKNOWN_HOURS = "unknown_hours"  # key, admins
+    UNKNOWN_DAY = "unknown_day"  # key, admins
     EARNED_LOST = "earned_lost"  # kind, reason
     KIND_GONE = "kind_gone"  # kind, count
     EFFECT_FAILED = "effect_failed"  # key, reason

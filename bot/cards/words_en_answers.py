@@ -89,7 +89,12 @@ WORDS: Final[dict[str, str]] = {
         "*Channel not reachable:* {channel} ({reason}). Cards wait, and still expire. Invite the bot."
     ),
     "alert.card_refused": "*Slack refuses a card* of {key} ({reason}). The draft itself is safe.",
-    "alert.unknown_rising": "*Unknown effects:* {count} open, the oldest since {at}. See `/stet unknown`.",
+    "alert.unknown_first": "*Still unknown:* whether {key} was delivered, nobody can say since {at}."
+    " Please look at the target, then decide on this card.",
+    "alert.unknown_hour": "*An hour, and still unknown:* {key}. Newer events of this record wait behind it.",
+    "alert.unknown_hours": "*Four hours, and nobody decided:* {key}. {admins}: no machine will decide this.",
+    "alert.unknown_day": "*A whole day unknown:* {key}. {admins}: until one of you decides, nothing more of"
+    " this record is drafted or sent.",
     "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason}).",
     "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts.",
     "alert.effect_failed": "*Not sent:* {key} ({reason}).",

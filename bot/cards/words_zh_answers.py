@@ -83,7 +83,12 @@ WORDS: Final[dict[str, str]] = {
         "*无法使用频道：*{channel}（{reason}）。卡片会等待，也仍会过期。请邀请机器人加入。"
     ),
     "alert.card_refused": "*Slack 拒绝显示卡片：*{key}（{reason}）。草稿本身不受影响。",
-    "alert.unknown_rising": "*结果未知：*共 {count} 条，最早自 {at} 起。请查看 `/stet unknown`。",
+    "alert.unknown_first": "*结果仍未知：*自 {at} 起，无法确认 {key} 是否已送达。"
+    "请先查看对方系统，再在此卡片上决定。",
+    "alert.unknown_hour": "*已一小时，结果仍未知：*{key}。同一记录的更新内容都在等待。",
+    "alert.unknown_hours": "*已四小时，仍无人决定：*{key}。{admins}：机器不会替人决定。",
+    "alert.unknown_day": "*已整整一天，结果未知：*{key}。"
+    "{admins}：在有人决定之前，这条记录不会再起草或发出任何内容。",
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（{reason}）。",
     "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。",
     "alert.effect_failed": "*未发出：*{key}（{reason}）。",

@@ -5,11 +5,12 @@ Not here: what is an alert (whoever raises it) or its words (bot/cards/notices).
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from string import Formatter
 from typing import Any, Final
+from uuid import UUID
 
 from bot.cards import notices
 from bot.cards.blocks import Block, message_text, outside, rich, section
@@ -20,7 +21,7 @@ from bot.slack.answer import SlackLimited, SlackNotDelivered, SlackOk, SlackRefu
 from bot.slack.client import Marks, SlackClient
 from bot.slack.find import find_marked
 from bot.slack.pace import Pace
-from store import alerts
+from store import alerts, unknowns
 from store.alerts import AlertRow
 from store.database import Database
 
@@ -29,6 +30,17 @@ log = logging.getLogger(__name__)
 BATCH: Final = 10  # One message a second goes into a channel; more at a time would only wait.
 METHOD: Final = "chat.postMessage"
 SKEW_SECONDS: Final = 300  # Between the database's clock and Slack's.
+
+CARD_SECONDS: Final = 30  # Until a card that was not posted yet is looked for again.
+# Said in the thread of the effect's card: who decides has the buttons before them.
+IN_THREAD: Final = frozenset(
+    {
+        notices.Alert.UNKNOWN_FIRST,
+        notices.Alert.UNKNOWN_HOUR,
+        notices.Alert.UNKNOWN_HOURS,
+        notices.Alert.UNKNOWN_DAY,
+    }
+)
 
 # Which mend a drafting failure calls for, by the row of the retry matrix.
 _MENDS: Final = {
@@ -49,7 +61,17 @@ class Alerting:
     pace: Pace
     ops_channel: str | None
     language: str = "en"
+    admins: tuple[str, ...] = ()
     clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an alert is said; `is_there`: False while the card whose thread it is has not been posted."""
+
+    channel: str
+    thread_ts: str | None = None
+    is_there: bool = True
 
 
 async def run_once(deps: Alerting) -> int:
@@ -73,16 +95,24 @@ async def _tell(deps: Alerting, alert: AlertRow, number: int) -> None:
         log.warning("an alert without an ops channel", extra=facts)
         await _mark_sent(deps, alert)
         return
+    place = await _place(deps, alert, channel)
+    if place is None:
+        await _mark_sent(deps, alert)  # Somebody decided meanwhile.
+        return
+    if not place.is_there:
+        await _postpone(deps, alert, CARD_SECONDS)
+        return
+    channel = place.channel
     wait = deps.pace.take(METHOD, channel=channel, now=deps.clock())
     if wait > 0:
         await _postpone(deps, alert, wait + number)
         return
     marks = Marks("stet_alert", {"alert": str(alert.alert_id)})
-    if alert.attempts > 1 and await _was_posted(deps, alert, channel, marks):
+    if alert.attempts > 1 and await _was_posted(deps, alert, place, marks):
         await _mark_sent(deps, alert)
         return
-    text, blocks = draw_alert(alert.name, alert.facts, deps.language)
-    answer = await deps.slack.post(channel, text=text, blocks=blocks, marks=marks)
+    text, blocks = draw_alert(alert.name, alert.facts, deps.language, admins=deps.admins)
+    answer = await deps.slack.post(channel, text=text, blocks=blocks, marks=marks, thread_ts=place.thread_ts)
     match deps.pace.heard(METHOD, answer, channel=channel, now=deps.clock()):
         case SlackOk():
             await _mark_sent(deps, alert)
@@ -92,9 +122,23 @@ async def _tell(deps: Alerting, alert: AlertRow, number: int) -> None:
             log.warning("an alert was not posted", extra={"alert": alert.name, "reason": word})
 
 
-async def _was_posted(deps: Alerting, alert: AlertRow, channel: str, marks: Marks) -> bool:
+async def _place(deps: Alerting, alert: AlertRow, channel: str) -> _Place | None:
+    """Give the ops channel, or the thread of the unknown effect's card; None: nothing is left to say."""
+    if alert.name not in IN_THREAD:
+        return _Place(channel)
+    effect_id, version = UUID(alert.facts["effect_id"]), int(alert.facts["version"])
+    async with deps.db.connection() as conn:
+        card = await unknowns.find_unknown_thread(conn, effect_id, version)
+    if card is None or not card.is_open:
+        return None
+    return _Place(card.channel or channel, card.ts, is_there=card.ts is not None)
+
+
+async def _was_posted(deps: Alerting, alert: AlertRow, place: _Place, marks: Marks) -> bool:
     oldest = f"{(alert.raised_at - timedelta(seconds=SKEW_SECONDS)).timestamp():.6f}"
-    return isinstance(await find_marked(deps.slack, channel, marks, oldest=oldest), Found)
+    return isinstance(
+        await find_marked(deps.slack, place.channel, marks, oldest=oldest, thread_ts=place.thread_ts), Found
+    )
 
 
 async def _mark_sent(deps: Alerting, alert: AlertRow) -> None:
@@ -107,9 +151,15 @@ async def _postpone(deps: Alerting, alert: AlertRow, seconds: float) -> None:
         await alerts.postpone_alert(conn, alert, wait_seconds=seconds)
 
 
-def draw_alert(name: str, facts: Mapping[str, Any], language: str) -> tuple[str, list[Block]]:
-    """Give an alert's text and blocks. One that has no sentence, or not all its facts, is shown as it is."""
+def draw_alert(
+    name: str, facts: Mapping[str, Any], language: str, *, admins: Sequence[str] = ()
+) -> tuple[str, list[Block]]:
+    """Give an alert's text and blocks. One that has no sentence, or not all its facts, is shown as it is.
+
+    Only what has a place for `admins` mentions anybody.
+    """
     parts = {key: _part(key, value) for key, value in facts.items() if value is not None}
+    parts["admins"] = tuple(Who(admin) for admin in admins)
     if name == notices.Alert.DRAFTING_FAILED:
         parts.setdefault("mend", _MENDS.get(str(facts.get("reason")), "retries"))
     try:

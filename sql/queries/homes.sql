@@ -46,7 +46,8 @@ SELECT v.decision, v.voted_at, a.draft_id
 -- name: list_unsettled
 -- Effects nobody knows the outcome of, longest first, with what their buttons are bound to; and how many there are in all.
 SELECT e.effect_id, e.version, e.idempotency_key, e.kind, e.effect_type, e.target, e.ambiguous_at, p.recipient,
-       coalesce(d.entity, '') AS entity, h.source_version > e.known_version AS newer_waits, count(*) OVER () AS total
+       coalesce(d.entity, '') AS entity,
+       e.effect_type <> 'resume' AND h.source_version > e.known_version AS newer_waits, count(*) OVER () AS total
   FROM effect_outbox AS e
   JOIN effect_payloads AS p ON p.effect_id = e.effect_id
   JOIN draft_heads AS h ON h.draft_key = e.draft_key

@@ -76,3 +76,28 @@ UPDATE effect_outbox AS e
        version = e.version + 1, updated_at = now()
  WHERE e.effect_id = %(effect_id)s AND e.state = 'unknown' AND e.version = %(version)s
 RETURNING e.effect_id, e.version;
+
+-- name: list_rising_unknowns
+-- Effects that have been unknown for longer than people were told of: the newest step due of each, none that was told.
+-- The first step is the end of the settle window; an effect's version stays while it is unknown.
+SELECT DISTINCT ON (e.effect_id) e.effect_id, e.version, e.idempotency_key, e.ambiguous_at, step.number
+  FROM effect_outbox AS e
+  JOIN effect_payloads AS p ON p.effect_id = e.effect_id
+  LEFT JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
+ CROSS JOIN LATERAL (
+       SELECT number, coalesce(seconds, (s.effects #>> array_append(coalesce(e.clause, '{0}'), 'settle_seconds'))::integer,
+                               %(settle_seconds)s::integer) AS seconds
+         FROM unnest(%(steps)s::integer[]) WITH ORDINALITY AS given (seconds, number)) AS step
+ WHERE e.state = 'unknown' AND e.updated_at <= now() - step.seconds * interval '1 second'
+   AND NOT EXISTS (
+       SELECT FROM alerts AS a
+        WHERE a.alert_key = ANY(ARRAY(
+              SELECT 'unknown:' || e.effect_id || ':' || e.version || ':' || later
+                FROM generate_series(step.number, cardinality(%(steps)s::integer[])) AS later)))
+ ORDER BY e.effect_id, step.number DESC LIMIT %(most)s;
+
+-- name: find_unknown_thread
+-- Where the card of an unknown effect stands, and whether it still waits in this version.
+SELECT e.state = 'unknown' AND e.version = %(version)s AS is_open, c.channel, c.ts
+  FROM effect_outbox AS e LEFT JOIN cards AS c ON c.effect_id = e.effect_id
+ WHERE e.effect_id = %(effect_id)s;

@@ -37,6 +37,7 @@ PARTS: dict[str, Any] = {
     "entity": "customer:42",
     "where": Channel("C0SUPPORT"),
     "step": "dispatch",
+    "admins": (Who("S0ADMINS"), Who("U0ADMIN")),
 }
 QUESTION = modals.QuestionView(value("b"), "customer:42")
 CLOSED = answers.Closed("effect:smtp", ANNA, DECIDED, "wrong template")
