@@ -24,6 +24,7 @@ class EffectLine(Row):
     effect_type: str
     state: str
     provider_id: str | None
+    undo_by: str | None
 
 
 class KeyHistory(Row):

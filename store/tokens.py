@@ -34,6 +34,7 @@ class TokenRow:
     expires_at: datetime | None
     card_id: UUID | None = None
     holder: str | None = None
+    effect_id: UUID | None = None
 
 
 async def insert_tokens(conn: Connection, tokens: Sequence[TokenRow]) -> None:

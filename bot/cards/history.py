@@ -40,6 +40,7 @@ class Done:
     effect_type: str
     state: str
     provider_id: str | None = None
+    undo_by: Who | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def _decided(decided: Decided | None) -> list[Said]:
 
 def _effect(effect: Done) -> Said:
     parts: dict[str, Part] = {"type": effect.effect_type, "state": effect.state}
+    if effect.undo_by is not None:
+        return Said("show.undo", {**parts, "who": effect.undo_by})
     if effect.provider_id is None:
         return Said("show.effect", parts)
     return Said("show.effect_as", {**parts, "id": effect.provider_id})

@@ -41,6 +41,8 @@ class Refusal(StrEnum):
     BLOCKED = "blocked"
     REDRAFTING = "redrafting"
     STARTED = "started"
+    UNDONE = "undone"  # who, at
+    NOT_UNDOABLE = "not_undoable"
     SETTLED = "settled"
     NOT_REVIEWER = "not_reviewer"
     NOT_QUALIFIED = "not_qualified"
@@ -79,6 +81,7 @@ class Done(StrEnum):
     UNCHANGED = "unchanged"
     REDRAFTING = "redrafting"
     CANCELLED = "cancelled"
+    UNDOING = "undoing"
     SETTLED = "settled"
 
 

@@ -28,6 +28,8 @@ class Why(StrEnum):
     ALREADY_VOTED = "already_voted"
     TYPED_WRONG = "typed_wrong"
     STARTED = "started"
+    UNDONE = "undone"
+    NOT_UNDOABLE = "not_undoable"
     EFFECT_MOVED = "effect_moved"
     REDRAFTS_USED_UP = "redrafts_used_up"
     NOT_EDITABLE = "not_editable"

@@ -24,6 +24,7 @@ from bot.flow.judging import Deciding
 from bot.flow.next import Wanted, open_next
 from bot.flow.open import Opened, Opening
 from bot.flow.reconcile import Choice, Resolved, settle_unknown
+from bot.flow.undo import undo
 from bot.policy.people import Bar, NotAllowed
 from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy
 
@@ -58,14 +59,12 @@ async def press(deps: Buttons, pressed: Press) -> None:
     match pressed.action_id:
         case carried.APPROVE_ACTION:
             return await _approve(deps, pressed)
-        case carried.REJECT_ACTION:
-            return await _ask(deps, pressed, Decision.REJECT)
-        case carried.EDIT_ACTION:
-            return await _ask(deps, pressed, Decision.EDIT)
-        case carried.REDRAFT_ACTION:
-            return await _ask(deps, pressed, Decision.REDRAFT)
+        case carried.REJECT_ACTION | carried.EDIT_ACTION | carried.REDRAFT_ACTION as asking:
+            return await _ask(deps, pressed, carried.ACTION_DECISIONS[asking])
         case carried.CANCEL_ACTION:
             return await _cancel(deps, pressed)
+        case action if carried.is_undo_action(action):
+            return await _undo(deps, pressed)
         case carried.READ_ACTION:
             return await _read(deps, pressed, 1)
         case carried.QUEUE_NEXT_ACTION:
@@ -97,6 +96,15 @@ async def _cancel(deps: Buttons, pressed: Press) -> None:
         return deps.windows.tell(pressed, say_refused(answer, deps.language))
     deps.wake("show", "resume")
     return deps.windows.tell(pressed, done(Done.CANCELLED, language=deps.language))
+
+
+async def _undo(deps: Buttons, pressed: Press) -> None:
+    click = _click(pressed, Decision.UNDO)
+    answer = NotDecided(Why.UNKNOWN_BUTTON) if click is None else await undo(deps.deciding, click)
+    if isinstance(answer, NotDecided):
+        return deps.windows.tell(pressed, say_refused(answer, deps.language))
+    deps.wake("show", "dispatch")
+    return deps.windows.tell(pressed, done(Done.UNDOING, language=deps.language))
 
 
 async def _ask(deps: Buttons, pressed: Press, decision: Decision) -> None:

@@ -193,9 +193,14 @@ def _history(found: KeyHistory, lines: list[AuditRow]) -> history.History:
         repeats=found.repeats or 0,
         made=made,
         decided=decided,
-        effects=tuple(history.Done(one.effect_type, one.state, one.provider_id) for one in found.effects),
+        effects=tuple(map(_done, found.effects)),
         lines=tuple(history.Line(line.at, Who(line.actor), line.action) for line in lines),
     )
+
+
+def _done(one: asking.EffectLine) -> history.Done:
+    by = Who(one.undo_by) if one.undo_by else None
+    return history.Done(one.effect_type, one.state, one.provider_id, by)
 
 
 async def _unknown(deps: Commands) -> Notice:

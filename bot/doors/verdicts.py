@@ -86,6 +86,7 @@ def _is_whole(word: Refusal, parts: dict[str, Part]) -> bool:
         Refusal.APPROVED: {"who", "at"},
         Refusal.REJECTED: {"who", "at"},
         Refusal.CANCELLED: {"who", "at"},
+        Refusal.UNDONE: {"who", "at"},
         Refusal.ALREADY_VOTED: {"count", "quorum"},
     }
     return needed.get(word, set()) <= parts.keys()

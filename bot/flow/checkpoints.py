@@ -31,6 +31,8 @@ NAMES = (
     "redraft.after_commit",
     "cancel.before_commit",
     "cancel.after_commit",
+    "undo.before_commit",
+    "undo.after_commit",
     "expire.after_commit",
     "dispatch.after_claim",
     "dispatch.after_probe",

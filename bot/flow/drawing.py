@@ -5,13 +5,14 @@ Ground of show. Not here: what is true (picture), what it looks like (bot/cards)
 
 from dataclasses import dataclass, field, replace
 from typing import Final
+from uuid import UUID
 
 from bot.cards import queue, review, unknown
 from bot.cards.blocks import Block, actions, button, outside, phrase, rich, section, shown_hash
 from bot.cards.draft import title_of
 from bot.cards.facts import block_id
 from bot.cards.status import may_cancel, state_title
-from bot.cards.views import Buttons, Pending, ReviewView
+from bot.cards.views import Approved, Buttons, Pending, ReviewView
 from bot.cards.words import say
 from bot.contracts.click import READ_ACTION, ButtonValue, Decision, Surface, encode_value
 from bot.flow.forms import form_of
@@ -23,8 +24,8 @@ from store.showing import DraftCard, EffectCard
 from store.tokens import TokenRow
 
 READ: Final = "read"  # What a token allows that opens the whole draft and decides nothing.
-# These outlive the question: what was decided can be read, and stopped until it has started.
-_KEPT: Final = frozenset({READ, str(Decision.CANCEL)})
+# These outlive the question: what was decided can be read, and stopped until it has started, and taken back.
+_KEPT: Final = frozenset({READ, str(Decision.CANCEL), str(Decision.UNDO)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,16 @@ def _draw_draft(card: DraftCard, scene: Scene, *, plain: bool) -> Drawing:
     whole = not plain and review.fits(view)
     tokens = {decision: mint_token() for decision in _buttons(card, view, whole=whole)}
     values = {name: encode_value(ButtonValue(token, card.revision)) for name, token in tokens.items()}
-    view = replace(view, buttons=Buttons(**values))
+    undos = {effect_id: mint_token() for effect_id in _undoable(card, view)}
+    undo_values = {one: encode_value(ButtonValue(token, card.revision)) for one, token in undos.items()}
+    view = replace(view, buttons=Buttons(**values), undo=tuple(undo_values.items()))
     blocks = _plain(view) if plain else review.render(view)
     shown = shown_hash(blocks)
     rows = tuple(_row(card, decision, token, shown) for decision, token in tokens.items())
-    return Drawing(review.fallback(view), blocks, shown, rows)
+    taken_back = tuple(
+        replace(_row(card, Decision.UNDO, token, shown), effect_id=one) for one, token in undos.items()
+    )
+    return Drawing(review.fallback(view), blocks, shown, (*rows, *taken_back))
 
 
 def _buttons(card: DraftCard, view: ReviewView, *, whole: bool) -> list[str]:
@@ -70,6 +76,13 @@ def _buttons(card: DraftCard, view: ReviewView, *, whole: bool) -> list[str]:
     if may_cancel(view.state) and not any(effect.ambiguous_at for effect in card.effects):
         found.append(str(Decision.CANCEL))
     return found
+
+
+def _undoable(card: DraftCard, view: ReviewView) -> list[UUID]:
+    """Which effects have an undo button."""
+    if card.newest_approval_id is None or not isinstance(view.state, Approved):
+        return []
+    return [part.effect_id for part in view.state.parts if part.undo is not None]
 
 
 def _may_redraft(card: DraftCard) -> bool:

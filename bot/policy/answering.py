@@ -106,6 +106,14 @@ def may_cancel(person: Person, kind: Kind, groups: Groups, home_team: str) -> Al
     )
 
 
+def may_undo(person: Person, kind: Kind, groups: Groups, home_team: str) -> Allowed | NotAllowed:
+    """Tell whether a person may take back what was delivered: whoever may decide on the kind today, alone."""
+    allowed = may_cancel(person, kind, groups, home_team)
+    if isinstance(allowed, NotAllowed) or not kind.regulated:
+        return allowed
+    return check_qualified(person, kind.qualified, groups=groups)
+
+
 def qualified_for(question: Question, kind: Kind) -> tuple[str, ...]:
     """Name every entry that must be known to judge a regulated kind; empty where it is not regulated."""
     return tuple(sorted({entry for qualified in _qualified_lists(question, kind) for entry in qualified}))

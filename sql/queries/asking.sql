@@ -4,7 +4,8 @@ SELECT r.idempotency_key, r.kind, r.state, r.received_at, r.failure, s.duplicate
        v.revision, v.author, v.model, v.prompt_version,
        a.decision, a.approver_subject AS decided_by, a.consumed_at AS decided_at, a.reason,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('effect_type', e.effect_type, 'state', e.state,
-                                                     'provider_id', e.provider_id) ORDER BY e.effect_id), '[]')
+                                                     'provider_id', e.provider_id, 'undo_by', e.undo_by)
+                                  ORDER BY e.effect_id), '[]')
           FROM (SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state <> 'cancelled'
                 UNION ALL
                 SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled') AS e

@@ -9,7 +9,7 @@ SELECT run_id FROM workflow_runs
 -- name: announce_outcomes
 -- Give each waiter of these held runs its effect and its mark, and take the mark off the runs. All waiters of a run get
 -- the same bytes, late ones those that the first one got. A person's answer is told only where it made the outcome:
--- an expired draft may have been approved and withdrawn before.
+-- an expired draft may have been approved and withdrawn before. An undo is no part of what is told: it came later.
 -- zero rows: nothing: nobody waits any more
 WITH run AS MATERIALIZED (
     SELECT r.run_id, r.idempotency_key, r.draft_id, r.draft_key, r.kind, r.source_version, r.state, r.failure,
@@ -42,7 +42,7 @@ WITH run AS MATERIALIZED (
              FROM (SELECT * FROM effect_outbox WHERE idempotency_key = run.idempotency_key AND state <> 'cancelled'
                    UNION ALL
                    SELECT * FROM effect_outbox WHERE idempotency_key = run.idempotency_key AND state = 'cancelled') AS o
-            WHERE effect_type <> 'resume') AS e ON true
+            WHERE effect_type <> 'resume' AND undo_of IS NULL) AS e ON true
       LEFT JOIN LATERAL (
            SELECT p.body FROM effect_outbox AS o JOIN effect_payloads AS p ON p.effect_id = o.effect_id
             WHERE o.idempotency_key = run.idempotency_key AND o.effect_type = 'resume' AND o.state <> 'cancelled'

@@ -42,7 +42,8 @@ SELECT run.state, run.idempotency_key,
          WHERE a.consumed_at IS NOT NULL) AS decisions,
        (SELECT coalesce(jsonb_agg(jsonb_build_object(
            'effect_id', e.effect_id, 'effect_type', e.effect_type, 'state', e.state, 'provider_id', e.provider_id,
-           'attempts', e.attempts, 'reason', e.reason, 'created_at', e.created_at, 'updated_at', e.updated_at)
+           'attempts', e.attempts, 'reason', e.reason, 'waits_for', e.after_id, 'undoes', e.undo_of, 'undo_by', e.undo_by,
+           'created_at', e.created_at, 'updated_at', e.updated_at)
            ORDER BY e.effect_type = 'resume', e.effect_id), '[]')
           FROM (SELECT * FROM effect_outbox WHERE idempotency_key = run.idempotency_key AND state <> 'cancelled'
                 UNION ALL

@@ -1,10 +1,11 @@
 -- name: insert_tokens
 -- Store the hashes of tokens that are about to be shown, each with its surface, its end and what stands beside it.
-INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash, expires_at)
-SELECT token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash,
+INSERT INTO approval_tokens (token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash, effect_id,
+                             expires_at)
+SELECT token_hash, approval_id, revision, decision, surface, card_id, holder, shown_hash, effect_id,
        coalesce(expires_at, clock_timestamp() + %(keep_seconds)s * interval '1 second')
   FROM json_to_recordset(%(tokens)s::json) AS given (token_hash text, approval_id uuid, revision integer, decision text,
-       surface text, card_id uuid, holder text, shown_hash text, expires_at timestamptz);
+       surface text, card_id uuid, holder text, shown_hash text, effect_id uuid, expires_at timestamptz);
 
 -- name: drop_old_tokens
 -- Remove tokens that ran out so long ago that nobody needs to be told what became of their questions, whose own end came
