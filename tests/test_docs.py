@@ -234,6 +234,7 @@ def test_example_policy_shows_every_key() -> None:
     assert keys_of(Kind) - set(kind) <= {
         "cancel_window",
         "earned",
+        "effects",
         "regulated",
         "qualified",
         "model",

@@ -60,7 +60,7 @@ def action(view: ReviewView) -> list[Element]:
     key = "action.on_approval" if is_open(view.state) else "action.is"
     if len(view.actions) == 1:
         return action_line(view.language, key, view.actions[0])
-    found = phrase(view.language, key, what="")
+    found = [one for one in phrase(view.language, key, what="") if one["text"]]
     for one in view.actions:
         name = outside(one.name or one.effect_type, limit=NAME_TEXT)
         found += [words("\n• "), *action_line(view.language, "action.part", one, name=name)]

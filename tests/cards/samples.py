@@ -6,11 +6,16 @@ What they must look like is in the golden files; what they must never do is in `
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from bot.cards.lives import (
     Action,
+    Awaiting,
+    Dropped,
     Held,
     Kept,
+    Life,
+    Part,
     Paused,
     Queued,
     Scheduled,
@@ -18,6 +23,7 @@ from bot.cards.lives import (
     Sending,
     SendUnknown,
     Sent,
+    Undoing,
     Who,
 )
 from bot.cards.unknown import Ending, Evidence, LookUp, Settled, UnknownView
@@ -79,6 +85,7 @@ PLAIN = ReviewView(
     labels=(Field("label", "refund"), Field("score", "0.83")),
     source=Source("https://crm.example/tickets/9182", frozenset({"crm.example"})),
     buttons=ALL_BUTTONS,
+    undo=((UUID(int=1), value("g")),),
 )
 
 FIRST_REVISION = Previous(
@@ -96,6 +103,30 @@ EARLIER = EarlierRejection(BEN, OPENED - timedelta(days=1), "wrong tone")
 
 def approved(life: Any, **more: Any) -> ReviewView:
     return replace(PLAIN, state=Approved(life, by=(ANNA,), at=DECIDED, **more))
+
+
+MAIL_ID, NOTE_ID = UUID(int=1), UUID(int=2)
+SEVERAL = (
+    Action("smtp", "mail.example", "jo@customer.example", "mail"),
+    Action("http", "crm.example", None, "note", after="mail"),
+)
+REVERSAL = Action("http", "undo.example")
+
+
+def one_part(**more: Any) -> Part:
+    return Part(MAIL_ID, PLAIN.actions[0], Sent(DECIDED, "msg-882"), **more)
+
+
+def several(*lives: Life, undo: Action | None = None) -> ReviewView:
+    ids = (MAIL_ID, NOTE_ID)
+    parts = tuple(Part(*one, undo) for one in zip(ids, SEVERAL, lives, strict=True))
+    view = approved(lives[0], parts=parts)
+    return replace(view, actions=SEVERAL, undo=((MAIL_ID, value("g")), (NOTE_ID, value("h"))))
+
+
+def undone(life: Life) -> ReviewView:
+    part = one_part(undoing=Undoing(BEN, DECIDED + timedelta(minutes=5), life))
+    return approved(Sent(DECIDED, "msg-882"), parts=(part,))
 
 
 def with_body(text: str, **more: Any) -> ReviewView:
@@ -142,6 +173,15 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "unknown": approved(SendUnknown(DECIDED, "timeout")),
     "failed": approved(SendFailed(DECIDED, "http_422")),
     "failed_given_up": approved(SendFailed(DECIDED, "given_up", by=BEN)),
+    "pending_several": replace(PLAIN, actions=SEVERAL),
+    "several_waiting": several(Queued(), Awaiting("mail")),
+    "several_mixed": several(SendFailed(DECIDED, "http_422"), Dropped(DECIDED, "after_failed")),
+    "several_sent": several(Sent(DECIDED, "msg-882"), Sent(DECIDED, "note-1"), undo=REVERSAL),
+    "sent_undoable": approved(Sent(DECIDED, "msg-882"), parts=(one_part(undo=REVERSAL),)),
+    "undoing": undone(Queued()),
+    "undone": undone(Sent(DECIDED, "back-1")),
+    "undo_unknown": undone(SendUnknown(DECIDED, "timeout")),
+    "undo_failed": undone(SendFailed(DECIDED, "http_404")),
     "rejected": replace(PLAIN, state=Rejected(BEN, DECIDED, "Wrong amount: it was 54 EUR.")),
     "expired": replace(PLAIN, state=Expired(OPENED + timedelta(hours=48))),
     "superseded": replace(PLAIN, state=Superseded(DECIDED)),

@@ -24,6 +24,7 @@ CANCELLABLE = {
     "kept_by_value",
     "paused",
     "scheduled",
+    "several_waiting",
 }
 Golden = Callable[[str, object], None]
 
@@ -45,6 +46,15 @@ def test_states(name: str, golden: Golden) -> None:
     golden(f"review_{name}", {"text": review.fallback(view), "blocks": blocks})
     assert block_problems(blocks) == []
     assert text_length(blocks) <= 10_000
+
+
+# Each effect that can be taken back has a button of its own, with a dialog; without a value there is none.
+def test_undo_buttons() -> None:
+    found = buttons_of(review.render(REVIEW_STATES["several_sent"]))
+    assert [found[name]["value"][0] for name in ("stet.undo", "stet.undo.2")] == ["g", "h"]
+    assert "undo.example" in found["stet.undo"]["confirm"]["text"]["text"]
+    assert not buttons_of(review.render(replace(REVIEW_STATES["several_sent"], undo=())))
+    assert "stet.undo" not in buttons_of(review.render(REVIEW_STATES["undo_failed"]))
 
 
 # Only a draft that waits for a decision has Approve and Reject; a settled one has no button but to read.

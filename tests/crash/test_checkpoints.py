@@ -112,6 +112,16 @@ async def check(stage: Stage, watch: Watch, bot: Bot) -> None:
 
 
 CHECKED = Trial(check, probed=True)
+
+
+async def undo(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """Delivered, shown as that, and taken back."""
+    await approve(stage, watch, bot)
+    await watch.until(COMPLETED, hurry=True)
+    await watch.until(UP_TO_DATE, hurry=True)
+    await stage.click(bot, KEY, "stet.undo")
+
+
 MODEL = Trial(post, drafted=False, asked=1)
 REDRAFT = Trial(redraft, asked=1)
 TRIALS = {
@@ -139,6 +149,8 @@ TRIALS = {
     "redraft.after_commit": REDRAFT,
     "cancel.before_commit": Trial(cancel),
     "cancel.after_commit": Trial(cancel),
+    "undo.before_commit": Trial(undo),
+    "undo.after_commit": Trial(undo),
     "expire.after_commit": Trial(expire),
     "dispatch.after_claim": Trial(approve),
     "dispatch.after_probe": CHECKED,
@@ -179,6 +191,8 @@ async def test_killed_at(stage: Stage, watch: Watch, point: str) -> None:
         await see_expired(stage, watch, bot)
     elif point.startswith("cancel."):
         await see_cancelled(stage, watch, bot)
+    elif point.startswith("undo."):
+        await see_undone(stage, watch, bot)
     else:
         await see_through(stage, watch, bot, point)
     assert stage.asked(N) == trial.asked
@@ -204,6 +218,20 @@ async def see_cancelled(stage: Stage, watch: Watch, bot: Bot) -> None:
     assert await watch.value("SELECT count(*) FROM approvals WHERE decision = 'cancel'") == 1
     assert await watch.value("SELECT count(*) FROM audit_log WHERE action = 'cancelled'") == 1
     assert not stage.sent()
+
+
+async def see_undone(stage: Stage, watch: Watch, bot: Bot) -> None:
+    """Asked for before or after, whoever presses again: taken back once, and sent once before that."""
+    await watch.until(UP_TO_DATE, hurry=True)
+    if not await watch.value("SELECT count(*) FROM effect_outbox WHERE undo_of IS NOT NULL"):
+        await stage.click(bot, KEY, "stet.undo")
+    undone = "SELECT count(*) = 1 FROM effect_outbox WHERE undo_of IS NOT NULL AND state = 'completed'"
+    await watch.until(undone, hurry=True)
+    await watch.until(UP_TO_DATE, hurry=True)
+    assert await watch.value(COMPLETED)
+    assert await watch.value("SELECT count(*) FROM audit_log WHERE action = 'undo_asked'") == 1
+    assert sorted(stage.sent().values()) == [1, 1]
+    assert "stet.undo" not in str(stage.cards(KEY)[0].blocks)
 
 
 async def see_through(stage: Stage, watch: Watch, bot: Bot, point: str) -> None:

@@ -85,4 +85,8 @@ def test_the_settings_are_complete(tmp_path: Any) -> None:
 def test_the_policy_aims_at_the_world(tmp_path: Any) -> None:
     policy = load_policy(write_policy("http://127.0.0.1:3", tmp_path).read_text(encoding="utf-8"))
     targets = {effect.target for kind in policy.kinds.values() for effect in kind.all_effects}
-    assert targets == {"http://127.0.0.1:3/webhook/send-mail", "http://127.0.0.1:3/webhook/refund"}
+    assert targets == {
+        "http://127.0.0.1:3/webhook/send-mail",
+        "http://127.0.0.1:3/webhook/refund",
+        "http://127.0.0.1:3/webhook/crm-note",
+    }
