@@ -17,6 +17,7 @@ from bot.flow.reconcile import Choice, settle_unknown
 from bot.flow.recover import Recovering
 from bot.policy.kinds import load_policy
 from store.database import Database
+from store.ids import new_id
 from tests import makers
 from tests.flow.conftest import POLICY
 from tests.flow.outlets import Scripted, dispatch, dispatcher, effect_row, make_due
@@ -256,6 +257,20 @@ async def test_value_over_cap(db: Database, dsn: str) -> None:
         [good],
         "value_over_cap",
     )
+
+
+# Promise 9: what an event, a draft or a frozen policy says of limits changes none.
+async def test_content_changes_no_limit(db: Database, dsn: str) -> None:
+    makers.limit(dsn, cap_day=1)
+    said = {"limits": {"cap_day": 99}, "cap_day": 99, "kind_limits": {"cap_day": 99}}
+    for _ in range(3):
+        run = {"entity": f"customer:{new_id()}", "inputs": {"payload": said}}
+        draft = makers.make_draft(dsn, status="approved", body=said, snapshot=said, run=run)
+        makers.make_effect(dsn, draft=draft, body=json.dumps(said).encode())
+    sink = Scripted()
+    for _ in range(2):
+        await dispatch(db, sink)
+    assert (len(sink.calls), limits_row(dsn)["cap_day"]) == (1, 1)
 
 
 # An outcome that is told to whoever waits takes no part in limits.
