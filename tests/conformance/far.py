@@ -17,7 +17,8 @@ from bot.connectors.connector import Connector, Effect
 from bot.contracts.outcome import SendOutcome, Sent
 from tests import conformance
 
-HANG_SECONDS = 0.2
+HANG_SECONDS = 1.0  # Long enough to get as far as the hang on a busy machine.
+BRIEF_SECONDS = 0.2  # Where nothing has to come first.
 
 
 class Harness(Protocol):

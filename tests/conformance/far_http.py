@@ -18,7 +18,7 @@ from bot.demo import world as far
 from bot.demo.world import Fault, status
 from bot.demo.world_server import WorldServer, serve_world
 from bot.policy.requests import Success
-from tests.conformance.far import HANG_SECONDS, Scene, closed_port
+from tests.conformance.far import BRIEF_SECONDS, HANG_SECONDS, Scene, closed_port
 from tests.connectors.effects import look_up_at, make_effect, make_http, make_kit, resolves_to, webhook
 
 UPLOAD = b"x" * 16_000_000  # More than the kernel's buffers take.
@@ -115,7 +115,7 @@ async def crowded(harness: Any) -> list[SendOutcome]:
         harness.world.world.misbehave("/", Fault(far.HOLD, done=False), times=1)
         held = asyncio.create_task(perform(harness.connector, harness.effect(timeout_seconds=30)))
         await harness.world.arrived()
-        outcome = await perform(harness.connector, harness.effect(timeout_seconds=HANG_SECONDS))
+        outcome = await perform(harness.connector, harness.effect(timeout_seconds=BRIEF_SECONDS))
         held.cancel()
         await asyncio.wait([held])
     return [outcome]
@@ -131,7 +131,7 @@ def connect_timeout(build: Any) -> Scene:
     async def scene(harness: Any) -> list[SendOutcome]:
         harness.world.hang_before_accept()
         deaf = build(make_kit("sink.test", resolve=never))
-        brief = {"timeout_seconds": HANG_SECONDS}
+        brief = {"timeout_seconds": BRIEF_SECONDS}
         secure = harness.at(f"https://127.0.0.1:{harness.world.port}/", **brief)
         return [
             await perform(deaf, harness.at("http://sink.test/", **brief)),

@@ -17,7 +17,7 @@ from store.database import Database
 from store.errors import NetworkInTransaction
 from tests.connectors.effects import EFFECT_ID, make_effect, make_kit, resolves_to
 
-HANG_SECONDS = 0.2
+HANG_SECONDS = 1.0  # Long enough to get as far as the hang on a busy machine.
 SHORT = 'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"version": 17}'
 
 
