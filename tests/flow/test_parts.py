@@ -3,6 +3,7 @@
 Not here: who may approve (test_decide), the buttons (tests/doors) or the drawing (tests/cards).
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -11,23 +12,27 @@ import pytest
 
 from bot.cards import lives
 from bot.connectors.connector import Effect
+from bot.contracts.answer import Click, NotDecided, Why
+from bot.contracts.click import Decision
 from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
-from bot.flow import withdraw
+from bot.flow import settle, withdraw
 from bot.flow.announce import Announcing
 from bot.flow.announce import run_once as announce
+from bot.flow.cancel import Cancelled, cancel
 from bot.flow.life import Scene, gravest, parts_of
 from bot.flow.receive import Receiver
 from bot.flow.reconcile import Choice, settle_unknown
 from bot.flow.tally import Tally
 from bot.flow.withdraw import Withdrawing
 from bot.policy.tokens import hash_token
-from store import decisions, heads, letting, showing
+from store import decisions, heads, letting, showing, unknowns
 from store.database import Database
 from store.decisions import Vote
 from store.ids import new_id
 from store.letting import Letting
 from tests import makers
 from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, make_due
+from tests.flow.test_decide import click, deciding
 from tests.upstream import arrival
 
 MAIL, NOTE, PING = "https://mail.example", "https://crm.example", "C0NEWS"
@@ -327,3 +332,84 @@ async def test_never_fewer(dsn: str, db: Database) -> None:
     with pytest.raises(Exception, match="null value"):
         async with db.transaction() as conn:
             await letting.let_through(conn, hold, draft["draft_id"], Letting("gate:delayed", 1))
+
+
+def stopping(dsn: str, draft: dict[str, Any]) -> Click:
+    return click(draft, makers.make_token(dsn, draft, "cancel"), decision=Decision.CANCEL)
+
+
+# Cancelled before any of them started, all are; once one has, none is, and the press says so.
+@pytest.mark.parametrize("started", [False, True])
+async def test_cancel(dsn: str, db: Database, *, started: bool) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE, after="mail"))
+    sink = Scripted(by_target())
+    one = dispatcher(db, sink)
+    if started:
+        sink.holds = lambda call: call.target == MAIL
+        await one.run_once()
+        await sink.held.wait()
+    answer = await cancel(deciding(db), stopping(dsn, draft))
+    if started:
+        assert isinstance(answer, NotDecided)
+        assert answer.why == Why.STARTED
+        assert {state for state, _ in states(dsn, draft).values()} == {"sending", "pending"}
+        sink.let_go.set()
+        await one.quiet()
+        assert ends(dsn, draft) == ("sent", "completed")
+    else:
+        assert answer == Cancelled()
+        assert {state for state, _ in states(dsn, draft).values()} == {"cancelled"}
+        await dispatch(db, sink)
+        assert not sink.calls
+
+
+# A press of Cancel against two dispatchers: either both effects leave, or none does.
+@pytest.mark.parametrize("round_", range(8))
+async def test_cancel_against_claims(dsn: str, db: Database, round_: int) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    sinks = [Scripted(by_target()), Scripted(by_target())]
+    senders = [dispatcher(db, sink, owner=f"me-{n}") for n, sink in enumerate(sinks)]
+    answer, *_ = await asyncio.gather(
+        cancel(deciding(db), stopping(dsn, draft)), *(one.run_once() for one in senders)
+    )
+    for one in senders:
+        await one.quiet()
+    sent = sorted(call.target for sink in sinks for call in sink.calls)
+    if answer == Cancelled():
+        assert sent == []
+        assert ends(dsn, draft) == ("cancelled", "cancelled")
+    else:
+        make_due(dsn)
+        await dispatch(db, sinks[0])
+        sent = sorted(call.target for sink in sinks for call in sink.calls)
+        assert sent == [NOTE, MAIL]
+        assert ends(dsn, draft) == ("sent", "completed")
+
+
+# A record that changed once one of two had left takes only the other; the run says that not all was sent.
+async def test_take_back(dsn: str, db: Database) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    await dispatch(db, Scripted(by_target(crm=NotSent("connection_refused", None))))
+    change = "UPDATE effect_outbox SET state = 'cancelled', reason = 'record_changed' WHERE effect_id = %(e)s"
+    makers.change(dsn, change, e=draft["effects"]["note"])
+    async with db.transaction() as conn:
+        ref = await unknowns.find_unknown(conn, draft["effects"]["note"])
+        assert ref is not None
+        await settle.lock(conn, [ref])
+        await settle.take_back(conn, ref, "withdrawn_record_changed:7:6", "record_changed:7:6")
+    assert ends(dsn, draft) == ("failed", "failed_terminal")
+    assert states(dsn, draft)["mail"][0] == "completed"
+
+
+# A record that changed before any left takes all of them back to the reviewers.
+async def test_take_back_together(dsn: str, db: Database) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    change = "UPDATE effect_outbox SET state = 'cancelled', reason = 'record_changed' WHERE effect_id = %(e)s"
+    makers.change(dsn, change, e=draft["effects"]["mail"])
+    async with db.transaction() as conn:
+        ref = await unknowns.find_unknown(conn, draft["effects"]["mail"])
+        assert ref is not None
+        await settle.lock(conn, [ref])
+        await settle.take_back(conn, ref, "withdrawn_record_changed:7:6", "record_changed:7:6")
+    assert states(dsn, draft)["note"] == ("cancelled", "record_changed")
+    assert ends(dsn, draft) == ("pending", "awaiting_human")

@@ -13,10 +13,14 @@ from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
 from bot.contracts.outcome import Refused, Unknown
 from bot.flow import withdraw
+from bot.flow.announce import Announcing
+from bot.flow.announce import run_once as announce
 from bot.flow.decide import Decided, decide
 from bot.flow.drawing import draw
 from bot.flow.life import Scene
+from bot.flow.receive import Receiver
 from bot.flow.reconcile import Choice, settle_unknown
+from bot.flow.tally import Tally
 from bot.flow.undo import Undoing, undo
 from bot.flow.withdraw import Withdrawing
 from bot.policy.people import Bar
@@ -25,6 +29,7 @@ from store.database import Database
 from tests.flow.outlets import Scripted, dispatch
 from tests.flow.test_decide import click, deciding
 from tests.makers import SNAPSHOT, change, make_draft, make_token, rows
+from tests.upstream import arrival
 
 BACK = "https://n8n.example/webhook/take-back"
 UNDO = {"type": "http", "target": BACK, "recipient": "payload.to", "output": {"note": "taken back"}}
@@ -210,3 +215,36 @@ async def test_no_reversal(dsn: str, db: Database) -> None:
     answer = await undo(deciding(db), pressing(dsn, draft | {"effect_id": effect["effect_id"]}))
     assert isinstance(answer, NotDecided)
     assert answer.why == Why.NOT_UNDOABLE
+
+
+# A newer event at the same moment: both count, and the undo leaves although a newer version is known by then.
+@pytest.mark.parametrize("round_", range(5))
+async def test_against_a_newer_event(dsn: str, db: Database, round_: int) -> None:
+    draft = await sent(dsn, db, run={"entity": "cust-77", "version": 6})
+    receiver = Receiver(db, Tally(db), wake=lambda _: None, release="1.2.3")
+    answer, _ = await asyncio.gather(undo(deciding(db), pressing(dsn, draft)), receiver.receive(arrival(7)))
+    await receiver.close()
+    assert answer == Undoing()
+    await dispatch(db, Scripted())
+    assert [one["state"] for one in undos(dsn)] == ["completed"]
+
+
+# Whoever upstream waits later hears the outcome as it was: the undo is no part of it.
+async def test_not_told(dsn: str, db: Database) -> None:
+    draft = await sent(dsn, db)
+    await undo(deciding(db), pressing(dsn, draft))
+    await dispatch(db, Scripted())
+    change(
+        dsn,
+        "INSERT INTO waiters (waiter_id, run_id, resume_url, url_hash)"
+        " SELECT gen_random_uuid(), run_id, 'https://n8n.example/r', '0' FROM workflow_runs",
+    )
+    change(dsn, "UPDATE workflow_runs SET is_waited = true")
+    await announce(Announcing(db))
+    (told,) = rows(
+        dsn,
+        "SELECT body FROM effect_payloads JOIN effect_outbox USING (effect_id) WHERE effect_type = 'resume'",
+    )
+    outcome = json.loads(bytes(told["body"]))
+    assert outcome["outcome"] == "sent"
+    assert [one["effect_id"] for one in outcome["effects"]] == [str(draft["effect_id"])]
