@@ -77,7 +77,8 @@ SELECT lane FROM targets
 
 -- name: measure_kinds
 -- What of the caps of these kinds is used in this hour and day (UTC): a share counts once an effect, while it is on its
--- way, has arrived, or may have. What is proven not to have left has given its share back.
+-- way, has arrived, or may have. What is proven not to have left has given its share back; what takes something back
+-- needs none.
 SELECT l.kind, used.hour AS used_hour, used.day AS used_day, used.value AS used_value,
        extract(epoch FROM windows.day + interval '1 day' - clock_timestamp())::double precision AS day_seconds,
        extract(epoch FROM windows.hour + interval '1 hour' - clock_timestamp())::double precision AS hour_seconds
@@ -92,8 +93,10 @@ SELECT l.kind, used.hour AS used_hour, used.day AS used_day, used.value AS used_
                 WHERE d.kind = l.kind AND d.taken_at >= windows.day
                 ORDER BY d.effect_id, d.taken_at DESC) AS last
         CROSS JOIN LATERAL (
-              SELECT e.state, e.ambiguous_at FROM effect_outbox AS e WHERE e.effect_id = last.effect_id OFFSET 0) AS e
-        WHERE e.state IN ('sending', 'completed', 'unknown') OR e.ambiguous_at IS NOT NULL) AS used
+              SELECT e.state, e.ambiguous_at, e.undo_of FROM effect_outbox AS e
+               WHERE e.effect_id = last.effect_id OFFSET 0) AS e
+        WHERE e.undo_of IS NULL
+          AND (e.state IN ('sending', 'completed', 'unknown') OR e.ambiguous_at IS NOT NULL)) AS used
  WHERE l.kind = ANY(%(kinds)s::text[])
  ORDER BY l.kind;
 
@@ -145,19 +148,21 @@ WITH room AS MATERIALIZED (
      WHERE d.kind = ANY(%(kinds)s::text[]) AND d.taken_at >= date_trunc('day', now(), 'UTC')
 )
 SELECT e.effect_id, e.kind, e.lane,
-       CASE WHEN l.value_path IS NOT NULL THEN (
+       CASE WHEN e.undo_of IS NOT NULL THEN 0 WHEN l.value_path IS NOT NULL THEN (
            SELECT CASE WHEN jsonb_typeof(rev.body #> l.value_path[2:]) = 'number'
                        THEN (rev.body #>> l.value_path[2:])::numeric END
              FROM effect_payloads AS p
              JOIN revisions AS rev ON rev.draft_id = e.draft_id AND rev.revision = p.revision
             WHERE p.effect_id = e.effect_id) END AS value,
-       coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('hour', now(), 'UTC'), false)
+       e.undo_of IS NOT NULL
+           OR coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('hour', now(), 'UTC'), false)
            AS holds_hour,
-       coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('day', now(), 'UTC'), false)
+       e.undo_of IS NOT NULL
+           OR coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('day', now(), 'UTC'), false)
            AS holds_day
   FROM (SELECT effect_id FROM queued UNION SELECT effect_id FROM again) AS found
  CROSS JOIN LATERAL (
-       SELECT effect_id, draft_id, kind, lane, ambiguous_at, next_attempt_at
+       SELECT effect_id, draft_id, kind, lane, ambiguous_at, undo_of, next_attempt_at
          FROM effect_outbox WHERE effect_id = found.effect_id OFFSET 0) AS e
   LEFT JOIN kind_limits AS l ON l.kind = e.kind
   LEFT JOIN LATERAL (

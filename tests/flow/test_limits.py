@@ -273,6 +273,27 @@ async def test_content_changes_no_limit(db: Database, dsn: str) -> None:
     assert (len(sink.calls), limits_row(dsn)["cap_day"]) == (1, 1)
 
 
+# What takes back something delivered needs no share and no value: a full cap never keeps it from leaving.
+async def test_undo_needs_no_share(db: Database, dsn: str) -> None:
+    makers.limit(dsn, cap_day=1, cap_value_day=5, value="output.amount")
+    (first,) = make_worth(dsn, 5)
+    sink = Scripted()
+    await dispatch(db, sink)
+    (undo,) = makers.make_effects(dsn, 1)
+    makers.change(
+        dsn,
+        "UPDATE effect_outbox SET undo_of = %(first)s, undo_by = 'slack:T1:U1' WHERE effect_id = %(id)s",
+        first=first,
+        id=undo,
+    )
+    make_worth(dsn, 0.5)
+    await dispatch(db, sink)
+    assert [call.effect_id for call in sink.calls] == [first, undo]
+    makers.limit(dsn, cap_day=2, cap_value_day=5.5, value="output.amount")
+    await dispatch(db, sink)
+    assert len(sink.calls) == 3
+
+
 # An outcome that is told to whoever waits takes no part in limits.
 async def test_resume_is_not_limited(db: Database, dsn: str) -> None:
     makers.limit(dsn, cap_day=1, concurrency=1)
