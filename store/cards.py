@@ -65,11 +65,11 @@ async def open_card(
     conn: Connection, *, channel: str, draft_id: UUID | None = None, effect_id: UUID | None = None
 ) -> None:
     """Ask for the card of a draft or an unknown effect; one that exists is drawn again."""
-    opened = await _OPEN.run(
+    # Drawn again first: in a pipeline nobody knows yet whether there was one to open.
+    await want_cards(conn, [draft_id] if draft_id else [], [effect_id] if effect_id else [])
+    await _OPEN.run(
         conn, {"card_id": new_id(), "draft_id": draft_id, "effect_id": effect_id, "channel": channel}
     )
-    if opened == 0:
-        await want_cards(conn, [draft_id] if draft_id else [], [effect_id] if effect_id else [])
 
 
 async def claim_cards(conn: Connection, *, owner: str, most: int, lease_seconds: float) -> list[ClaimedCard]:

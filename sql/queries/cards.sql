@@ -6,7 +6,7 @@ UPDATE cards
  WHERE draft_id = ANY(%(draft_ids)s::uuid[]) OR effect_id = ANY(%(effect_ids)s::uuid[]);
 
 -- name: open_card
--- Ask for the one card of a draft or of an unknown effect; one that is there is drawn again instead.
+-- Ask for the one card of a draft or of an unknown effect, unless it is there.
 INSERT INTO cards (card_id, draft_id, effect_id, channel)
 VALUES (%(card_id)s, %(draft_id)s, %(effect_id)s, %(channel)s)
 ON CONFLICT DO NOTHING;

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer
+from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer, Unknown
 from bot.flow.reconcile import Choice, NotResolved, Reconciling, Resolved, run_once, settle_unknown
 from store.database import Database
 from store.ids import new_id
@@ -122,6 +122,16 @@ async def test_send_again(db: Database, dsn: str) -> None:
         1,
         [effect_id],
     )
+
+
+# Sent again and unknown once more, its card asks once more.
+async def test_unknown_once_more(db: Database, dsn: str) -> None:
+    effect_id = unknown(dsn)
+    await settle_unknown(db, effect_id, 1, choice=Choice.RESEND, by=ANN)
+    makers.change(dsn, "UPDATE cards SET wanted_version = 1 WHERE effect_id IS NOT NULL")
+    await dispatch(db, Scripted(Unknown("timeout")))
+    assert effect_row(dsn, effect_id)["state"] == "unknown"
+    assert behind(dsn)
 
 
 # While a newer version waits, sending again is not offered; dropping it lets the newer run go on.
