@@ -16,9 +16,17 @@ _ADD_EVIDENCE = query("add_evidence")
 _TAKE = query("take_unknowns")
 _NOTE = query("note_look_up")
 _FIND = query("find_unknown")
+_FIND_CARD = query("find_unknown_card")
 _RESOLVE = query("resolve_unknown")
 _RISING = query("list_rising_unknowns")
 _THREAD = query("find_unknown_thread")
+
+
+class PlaceRow(Row):
+    """A message: its channel and, once known, its ts."""
+
+    channel: str
+    ts: str | None
 
 
 class UnknownRow(ClaimedRow):
@@ -93,6 +101,11 @@ async def note_look_up(conn: Connection, effect: EffectRef, *, answer: str, wait
 async def find_unknown(conn: Connection, effect_id: UUID) -> EffectRef | None:
     """Read one effect, whatever its state."""
     return await _FIND.maybe(conn, {"effect_id": effect_id}, EffectRef)
+
+
+async def find_unknown_card(conn: Connection, effect_id: UUID) -> PlaceRow | None:
+    """Say where the card of an effect stands."""
+    return await _FIND_CARD.maybe(conn, {"effect_id": effect_id}, PlaceRow)
 
 
 async def resolve_unknown(conn: Connection, effect: EffectRef, version: int, result: Result) -> int:

@@ -36,6 +36,7 @@ _STYLES: Final = {"*": "bold", "`": "code"}
 _STYLE_SIGN: Final = re.compile("([*`])")
 _GROUP: Final = re.compile(r"S[A-Z0-9]{1,20}")
 _CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,20}")
+_BEYOND: Final = 100  # Line ends of two characters become one, and a joiner is judged by what follows it.
 _DATE_FORMAT: Final = "{date_short_pretty} {time}"
 
 
@@ -55,7 +56,7 @@ def outside(value: str, *, limit: int = 300, **style: bool) -> Element:
 
 def clip(value: str, limit: int) -> str:
     """The visible form of a text, ending in `…` when it is longer than `limit`."""
-    whole = visible(value)
+    whole = visible(value[: 2 * limit + _BEYOND])  # What lies further is cut off, however it is drawn.
     return whole if length(whole) <= limit else cut(whole, limit - 1).shown.rstrip() + "…"
 
 

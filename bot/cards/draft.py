@@ -111,6 +111,12 @@ def hidden_in(fields: Sequence[Field]) -> int:
     return sum(hidden_characters(field.text) + hidden_characters(field.name) for field in fields)
 
 
+def hidden_note(fields: Sequence[Field], key: str, language: str) -> list[list[Element]]:
+    """The line that warns of them, by the key of its sentence; none where there is nothing hidden."""
+    hidden = hidden_in(fields)
+    return [phrase(language, key, count=str(hidden))] if hidden else []
+
+
 def draw_changes(old: Sequence[Field], new: Sequence[Field], *, language: str) -> list[Element]:
     """Draw what changed between two revisions: gone struck through, new in bold; nothing if nothing did."""
     before = {field.name: field for field in old}

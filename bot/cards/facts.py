@@ -22,7 +22,7 @@ from bot.cards.blocks import (
     small,
     words,
 )
-from bot.cards.draft import NAME_TEXT, draw_changes, hidden_in, title_of
+from bot.cards.draft import NAME_TEXT, draw_changes, hidden_note, title_of
 from bot.cards.status import RECIPIENT_TEXT, action_line, is_open, may_cancel
 from bot.cards.text import length, visible
 from bot.cards.views import Field, Pending, PendingNote, ReviewView, Source
@@ -93,17 +93,20 @@ def _warnings(view: ReviewView) -> list[list[Element]]:
     found = [[outside(text, limit=_LINE)] for text in view.warnings[:MOST_WARNINGS]]
     if more := len(view.warnings) - MOST_WARNINGS:
         found += [phrase(language, "warnings.more", count=more)] if more > 0 else []
-    if hidden := _hidden(view):
-        found.insert(0, phrase(language, "warnings.hidden", count=hidden))
+    found = [*hidden_note(everything(view), "warnings.hidden", language), *found]
     if isinstance(view.state, Pending) and view.state.note is PendingNote.NEWER_FAILED:
         found.insert(0, phrase(language, "warnings.newer_failed"))
     return [*_history(view), *found]
 
 
-def _hidden(view: ReviewView) -> int:
-    recipients = (one.recipient or "" for one in view.actions)
-    others = (view.entity, *recipients, view.source.url or "", *view.warnings)
-    return hidden_in((*view.draft, *view.labels, *(Field("", other) for other in others)))
+def everything(view: ReviewView) -> tuple[Field, ...]:
+    """All of a draft and about it that people read and decide by, to look for what they would not see."""
+    source, earlier, corrects = view.source, view.earlier, view.replaces
+    others = [view.entity, source.url, source.requested_by, view.small.key, *view.warnings]
+    others += [text for one in view.actions for text in (one.recipient, one.host, one.name, one.after)]
+    others += [earlier.reason] if earlier else []
+    others += [corrects.key, corrects.reason, *corrects.sent] if corrects else []
+    return (*view.draft, *view.labels, *(Field("", other) for other in others if other))
 
 
 def _history(view: ReviewView) -> list[list[Element]]:
@@ -130,7 +133,7 @@ def _changes(view: ReviewView) -> list[Element]:
 
 
 def _voters(view: ReviewView) -> list[Element]:
-    """Who may still decide or cancel; the votes, where there are any to count."""
+    """Who may still decide or cancel; the votes so far, while they count (later the state names them)."""
     voting, language = view.voting, view.language
     found: list[Element] = []
     if is_open(view.state) or may_cancel(view.state):
@@ -138,8 +141,8 @@ def _voters(view: ReviewView) -> list[Element]:
         if more := len(voting.reviewers[_MOST_NAMES:]):
             who += phrase(language, "voting.more", count=more)
         found = phrase(language, "voting.who" if is_open(view.state) else "voting.cancel", who=who)
-    if voting.quorum > 1 or (voting.voters and is_open(view.state)):
-        found += [words("\n")] if found else []
+    if is_open(view.state) and (voting.quorum > 1 or voting.voters):
+        found += [words("\n")]
         found += phrase(language, "voting.count", count=len(voting.voters), quorum=voting.quorum)
         found += [words(": "), *people(voting.voters)] if voting.voters else []
     return found

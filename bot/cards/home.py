@@ -24,7 +24,7 @@ from bot.cards.blocks import (
     words,
 )
 from bot.cards.draft import hidden_in, title_of
-from bot.cards.facts import action, all_shown
+from bot.cards.facts import action, all_shown, everything
 from bot.cards.lives import Action
 from bot.cards.notices import lines_of
 from bot.cards.review import approve_manner
@@ -128,16 +128,11 @@ def fits(view: ReviewView) -> bool:
     plain = view.previous is None and view.replaces is None and view.earlier is None and not view.warnings
     state = isinstance(view.state, Pending) and view.state.note is not PendingNote.NEWER_FAILED
     short = len(texts) <= PREVIEW_LINES and all(_is_a_line(field) for field in texts)
-    return plain and state and short and all_shown(view) and not _hidden(view)
+    return plain and state and short and all_shown(view) and not hidden_in(everything(view))
 
 
 def _is_a_line(field: Field) -> bool:
     return not field.literal and "\n" not in field.text and length(visible(field.text)) <= _LINE
-
-
-def _hidden(view: ReviewView) -> int:
-    others = (view.entity, *(one.recipient or "" for one in view.actions))
-    return hidden_in((*view.draft, *view.labels, *(Field("", other) for other in others)))
 
 
 def item_blocks(view: ReviewView, number: int) -> list[Block]:

@@ -7,8 +7,20 @@ one opaque value, no text.
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from bot.cards.blocks import Block, Element, clip, modal_of, outside, phrase, plain_text, quote, rich, section
-from bot.cards.draft import title_of
+from bot.cards.blocks import (
+    Block,
+    Element,
+    clip,
+    lines,
+    modal_of,
+    outside,
+    phrase,
+    plain_text,
+    quote,
+    rich,
+    section,
+)
+from bot.cards.draft import hidden_note, title_of
 from bot.cards.notices import Notice, render
 from bot.cards.text import length
 from bot.cards.views import Field
@@ -71,7 +83,7 @@ def can_edit(text: str) -> bool:
 
 
 def edit(view: EditView) -> Block:
-    """Offer the fields for editing, exactly as stored; an emptied field is an answer too.
+    """Offer the fields for editing, exactly as stored; where it is not required, an emptied one is an answer.
 
     What does not fit into a form is named, so that nobody looks for it: it stays as it is.
     """
@@ -81,6 +93,9 @@ def edit(view: EditView) -> Block:
         blocks.append(
             rich("stet.edit_left_out", section(phrase(view.language, "edit.left_out", names=names)))
         )
+    stands = [Field(field.name, field.text) for field in view.form.fields]
+    if hidden := hidden_note(stands, "edit.hidden", view.language):
+        blocks.insert(0, rich("stet.edit_hidden", lines(hidden)))
     modal = modal_of(view.language, say(view.language, "edit.title"), blocks)
     return {**modal, **_submitting(view.language, view.value, callback=EDIT_ACTION, submit="button.save")}
 
@@ -128,7 +143,9 @@ def _question(view: QuestionView, name: str, *, callback: str, submit: str) -> B
         "hint": plain_text(say(language, f"{name}.hint")),
         "element": element,
     }
-    shown = [rich(f"stet.{name}.entity", section([outside(view.entity, limit=5_000, code=typing)]))]
+    hidden = hidden_note([Field("", view.entity)], "warnings.hidden", language)
+    entity = [outside(view.entity, limit=5_000, code=typing)]
+    shown = [rich(f"stet.{name}.entity", lines([entity, *hidden]))]
     modal = modal_of(language, say(language, f"{name}.title"), [*shown, asked])
     return {**modal, **_submitting(language, view.value, callback=callback, submit=submit)}
 
@@ -147,7 +164,7 @@ def _edit_input(field: FormField, language: str) -> Block:
         "type": "input",
         "block_id": f"{EDIT_BLOCK}{field.name}",
         "label": plain_text(clip(title_of(field.name), 100)),
-        "optional": True,
+        "optional": not field.required,
         "element": {"action_id": ANSWER_ACTION, **_edit_element(field, language)},
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from bot.cards.blocks import (
     Block,
@@ -25,6 +26,13 @@ from bot.cards.blocks import (
 from bot.cards.lives import Who
 from bot.cards.views import Channel
 from bot.cards.words import has
+
+PART_TEXT: Final = 500  # Of one text from outside: a key has 380 characters at most, a reason is a sentence.
+PARTS_TEXT: Final = 6_000  # Of all of them: MESSAGE_TEXT less our own words in forty lines.
+FALLBACK_PART: Final = 200  # The `text` is for notifications, where a phone shows some 200 characters.
+FALLBACK_PARTS: Final = 1_200
+FALLBACK_BYTES: Final = 3_990  # Slack: 4,000 bytes for a private answer
+LEAST_TEXT: Final = 30  # However many there are, one can be told from another.
 
 Part = str | int | datetime | Channel | Who | tuple[Who, ...]
 
@@ -166,20 +174,36 @@ def render(notice: Notice) -> list[Block]:
 
 def lines_of(notice: Notice) -> list[list[Element]]:
     """The notice's sentences, to be drawn among others."""
-    return [_sentence(notice.language, said) for said in notice.said]
+    limit = _room_each(notice, PART_TEXT, PARTS_TEXT)
+    return [_sentence(notice.language, said, limit) for said in notice.said]
 
 
 def fallback(notice: Notice) -> str:
-    """The message's `text`: the same sentences, escaped once."""
-    return "\n".join(message_text(_sentence(notice.language, said)) for said in notice.said)
+    """The message's `text`: the same sentences, escaped once, as many as Slack takes."""
+    limit = _room_each(notice, FALLBACK_PART, FALLBACK_PARTS)
+    said: list[str] = []
+    room = FALLBACK_BYTES
+    for one in notice.said:
+        line = message_text(_sentence(notice.language, one, limit))
+        room -= len(line.encode()) + 1
+        if room < 0:
+            return "\n".join([*said, "…"])
+        said.append(line)
+    return "\n".join(said)
 
 
-def _sentence(language: str, said: Said) -> list[Element]:
-    drawn = {name: _part(language, name, part) for name, part in said.parts.items()}
+def _room_each(notice: Notice, most: int, together: int) -> int:
+    """How long each text from outside may be, so that all of them fit into one message."""
+    texts = sum(isinstance(part, str | Who) for said in notice.said for part in said.parts.values())
+    return max(min(most, together // max(texts, 1)), LEAST_TEXT)
+
+
+def _sentence(language: str, said: Said, limit: int) -> list[Element]:
+    drawn = {name: _part(language, name, part, limit) for name, part in said.parts.items()}
     return phrase(language, said.key, **drawn)
 
 
-def _part(language: str, name: str, part: Part) -> Element | list[Element]:
+def _part(language: str, name: str, part: Part, limit: int) -> Element | list[Element]:
     match part:
         case Who():
             return person(part)
@@ -196,4 +220,4 @@ def _part(language: str, name: str, part: Part) -> Element | list[Element]:
         case str() if name == "because" and has(language, f"reason.{part}"):
             return phrase(language, f"reason.{part}")
         case str():
-            return outside(part, limit=500)
+            return outside(part, limit=limit)

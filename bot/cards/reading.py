@@ -5,6 +5,7 @@ The card that offers it is in `review`; opening it and turning its pages is in `
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from bot.cards.blocks import (
@@ -26,8 +27,8 @@ from bot.cards.blocks import (
     section,
     words,
 )
-from bot.cards.draft import hidden_in, title_of
-from bot.cards.facts import action
+from bot.cards.draft import hidden_note, title_of
+from bot.cards.facts import action, everything
 from bot.cards.text import length, split, visible
 from bot.cards.views import Field, Pending, ReviewView
 from bot.cards.words import say
@@ -99,8 +100,7 @@ def _tail(review: ReviewView) -> list[Block]:
     warnings = [
         [words(piece) for piece in split(visible(text), ELEMENT_TEXT)] for text in review.warnings if text
     ]
-    if hidden := hidden_in((*review.draft, *review.labels)):
-        warnings.insert(0, phrase(review.language, "warnings.hidden", count=str(hidden)))
+    warnings = [*hidden_note(everything(review), "warnings.hidden", review.language), *warnings]
     if warnings:
         title = section(phrase(review.language, "warnings.title"))
         found.append(rich("stet.read.warnings", title, bullets(warnings)))
@@ -109,21 +109,26 @@ def _tail(review: ReviewView) -> list[Block]:
 
 def _parts(review: ReviewView) -> list[list[Block]]:
     """Cut the draft, then its labels, into parts within a view's limits; nothing of them is left out."""
+    return _cut_up((*review.draft, *review.labels), review.revision, review.language)
+
+
+@lru_cache(maxsize=4)  # Opening one asks for each of its parts, and turning its pages for all of them again.
+def _cut_up(fields: tuple[Field, ...], revision: int, language: str) -> list[list[Block]]:
     parts: list[list[Block]] = [[]]
     room = PART_TEXT
-    for number, (field, piece) in enumerate(_pieces(review)):
+    for number, (field, piece) in enumerate(_pieces(fields)):
         cost = length(piece) + length(field.name)
         if cost > room or len(parts[-1]) == _PART_BLOCKS:
             parts.append([])
             room = PART_TEXT
-        parts[-1].append(_drawn(review, field, piece, number))
+        parts[-1].append(_drawn(field, piece, f"stet.read.r{revision}.{number}", language))
         room -= cost
     return parts
 
 
-def _pieces(review: ReviewView) -> list[tuple[Field, str]]:
+def _pieces(fields: tuple[Field, ...]) -> list[tuple[Field, str]]:
     found: list[tuple[Field, str]] = []
-    for field in (*review.draft, *review.labels):
+    for field in fields:
         pieces = split(visible(field.text), ELEMENT_TEXT) or [""]
         found += [
             (field, pieces[0]),
@@ -132,11 +137,11 @@ def _pieces(review: ReviewView) -> list[tuple[Field, str]]:
     return found
 
 
-def _drawn(review: ReviewView, field: Field, piece: str, number: int) -> Block:
+def _drawn(field: Field, piece: str, name: str, language: str) -> Block:
     heading = [section([outside(title_of(field.name), limit=ELEMENT_TEXT, bold=True)])] if field.name else []
-    text = words(piece) if piece else words(say(review.language, "draft.empty"), italic=True)
+    text = words(piece) if piece else words(say(language, "draft.empty"), italic=True)
     body = (preformatted if field.literal else quote)([text])
-    return rich(f"stet.read.r{review.revision}.{number}", *heading, body)
+    return rich(name, *heading, body)
 
 
 def _buttons(review: ReviewView, part: int, parts: int) -> list[Block]:

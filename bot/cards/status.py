@@ -3,6 +3,7 @@
 Which states exist is in `views`; the sentences are in `words_en`.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, assert_never
@@ -42,6 +43,7 @@ from bot.cards.views import (
 from bot.cards.words import has
 
 RECIPIENT_TEXT: Final = 500  # Longer than any mail address (RFC 5321: 254)
+_STATUS: Final = re.compile("(http|smtp)_([0-9]xx|[0-9]{3})")
 _KNOWN_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
 
 
@@ -95,7 +97,9 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
     match view.state:
         case Pending(note=note, redraft_failed=failed, versions=(now, then)):
             why = note not in {PendingNote.NEW, PendingNote.NEWER_FAILED}
-            found = [phrase(language, f"withdrawn.{note}", now=now, then=then)] if why else []
+            found = (
+                [phrase(language, f"withdrawn.{note}", now=outside(now), then=outside(then))] if why else []
+            )
             return [*found, phrase(language, "redrafting.failed")] if failed else found
         case Blocked():
             return [phrase(language, "blocked.why")]
@@ -174,9 +178,9 @@ def _life_lines(language: str, life: Life) -> list[list[Element]]:
 def _queued_line(language: str, life: Queued) -> list[Element]:
     if life.tries == 0:
         return phrase(language, "life.queued")
-    parts = {"count": str(life.tries), "reason": because(language, life.last_reason or "")}
+    tried = phrase(language, "life.tried", count=life.tries, reason=because(language, life.last_reason or ""))
     when = phrase(language, "life.next", at=date(life.next_at)) if life.next_at else []
-    return [*phrase(language, "life.tried", **parts), *when]
+    return [*tried, *when]
 
 
 def _waiting_line(language: str, life: Waiting) -> list[Element]:
@@ -232,7 +236,10 @@ def action_line(language: str, key: str, action: Action, **more: Element) -> lis
     return phrase(language, key, what=what, **more)
 
 
-def because(language: str, reason: str) -> Element | list[Element]:
-    """An outcome's reason word as a sentence; one that has none is shown as it is."""
-    key = f"reason.{reason}"
-    return phrase(language, key) if has(language, key) else outside(reason or "-", limit=80, code=True)
+def because(language: str, reason: str) -> list[Element]:
+    """An outcome's reason word as a sentence; a status by its number, and a target's own word as it is."""
+    if has(language, f"reason.{reason}"):
+        return phrase(language, f"reason.{reason}")
+    if status := _STATUS.fullmatch(reason):
+        return phrase(language, f"reason.{status[1]}", code=status[2])
+    return phrase(language, "reason.other", word=outside(reason or "-", limit=80, code=True))

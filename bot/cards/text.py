@@ -5,8 +5,9 @@ Which block a text goes into is decided in `blocks`; nothing here knows Slack's 
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 # What the reader would not see, or what would make them read something else (Unicode's
 # Default_Ignorable_Code_Point, Bidi_Control, and blanks that imitate an empty text); also all of Cc, Cf, Cs.
@@ -57,8 +58,6 @@ _TAG_FLAGS = tuple(
 _BLACK_FLAG = "\U0001f3f4"
 _ZWNJ, _ZWJ, _TEXT_STYLE, _EMOJI_STYLE, _KEYCAP = "\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u20e3"
 _VIRAMA_CLASS = 9  # canonical combining class of viramas (RFC 5892, appendix A.1)
-# All but the characters that are plainly harmless: most text is then not looked at one by one.
-_SUSPECT = re.compile("[^\n\t -~\u00a0-\u00ac\u00ae-\u034e\u0350-\u05ff\u3000-\u3163\u3165-\ud7ff]")
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _WORD_END_REACH = 60  # How far back a cut may go to end at a space: a long word; more would waste the room.
@@ -79,25 +78,23 @@ def visible(text: str) -> str:
     is always valid Unicode.
     """
     text = text.replace("\r\n", "\n")
-    return _SUSPECT.sub(lambda found: _shown(text, found.start()), text)
+    return _HIDDEN.sub(lambda found: _shown(text, found.start()), text)
 
 
 def hidden_characters(text: str) -> int:
     """How many characters `visible` would show as markers."""
     text = text.replace("\r\n", "\n")
-    return sum(_shown(text, found.start()) != found[0] for found in _SUSPECT.finditer(text))
+    return sum(not _is_needed(text, found.start()) for found in _HIDDEN.finditer(text))
 
 
 def _shown(text: str, i: int) -> str:
-    char = text[i]
-    return f"⟦U+{ord(char):04X}⟧" if _is_hidden(char) and not _is_needed(text, i) else char
+    return text[i] if _is_needed(text, i) else f"⟦U+{ord(text[i]):04X}⟧"
 
 
-def _is_hidden(char: str) -> bool:
-    code = ord(char)
-    if code in _SHAPED_FORMATS:
+def _is_hidden(code: int) -> bool:
+    if code in _SHAPED_FORMATS or chr(code) in "\n\t":
         return False
-    return unicodedata.category(char) in {"Cc", "Cf", "Cs"} or _within(code, _HIDDEN_RANGES)
+    return unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs"} or _within(code, _HIDDEN_RANGES)
 
 
 def _is_needed(text: str, i: int) -> bool:
@@ -132,12 +129,28 @@ def _in_tag_flag(text: str, i: int) -> bool:
     return start >= 0 and text.startswith(_TAG_FLAGS, start + 1)
 
 
+@cache
 def _is_emoji(char: str) -> bool:
     return char != "" and (_within(ord(char), _EMOJI_RANGES) or ord(char) in _EMOJI_SINGLES)
 
 
 def _within(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(low <= code <= high for low, high in ranges)
+
+
+def _class_of(codes: Iterable[int]) -> str:
+    """A character class as ranges: a literal for each would be tried one by one."""
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in runs) + "]"
+
+
+# All of them at once, so that harmless text is never looked at one by one. None lies beyond these planes.
+_HIDDEN = re.compile(_class_of(filter(_is_hidden, (*range(0x20000), *range(0xE0000, 0xE1000)))))
 
 
 def escape(text: str) -> str:

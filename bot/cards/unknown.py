@@ -24,11 +24,10 @@ from bot.cards.blocks import (
     phrase,
     plain,
     rich,
-    section,
     small,
     text_length,
 )
-from bot.cards.draft import cut_note, draw_fields, title_of
+from bot.cards.draft import cut_note, draw_fields, hidden_note, title_of
 from bot.cards.lives import Action, Who
 from bot.cards.status import action_line, because
 from bot.cards.text import escape
@@ -123,7 +122,10 @@ def render(view: UnknownView) -> list[Block]:
     foot = small(_id(view, "small"), say(view.language, "small.key", key=clip(view.key, 500)))
     room = min(_EXCERPT, MESSAGE_TEXT - text_length(head) - text_length(foot))
     drawn = draw_fields(view.sent, room=room, language=view.language)
-    title = section(phrase(view.language, "unknown.sent_text", revision=view.revision))
+    others = (view.entity, view.key, view.action.recipient or "", view.action.host)
+    everything = (*view.sent, *(Field("", other) for other in others))
+    hidden = hidden_note(everything, "warnings.hidden", view.language)
+    title = lines([*hidden, phrase(view.language, "unknown.sent_text", revision=view.revision)])
     note = [cut_note(drawn.left_out, view.language)] if drawn.left_out else []
     sent = rich(_id(view, "sent"), title, *drawn.parts, *note)
     return [*head, sent, *actions(_id(view, "actions"), _buttons(view)), foot]
@@ -157,8 +159,8 @@ def _state(view: UnknownView) -> list[list[Element]]:
 
 def _evidence(view: UnknownView) -> list[list[Element]]:
     evidence, language = view.evidence, view.language
-    dead = {"at": date(evidence.dead_at), "reason": because(language, evidence.reason)}
-    found = [phrase(language, "unknown.line_dead", attempt=str(evidence.attempt), **dead)]
+    why, dead = because(language, evidence.reason), date(evidence.dead_at)
+    found = [phrase(language, "unknown.line_dead", attempt=str(evidence.attempt), reason=why, at=dead)]
     looked = date(evidence.looked_at or evidence.dead_at)
     reason = because(language, evidence.look_up_reason or "")
     found.append(phrase(language, f"unknown.look_up.{evidence.look_up}", at=looked, reason=reason))

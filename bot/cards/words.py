@@ -1,20 +1,27 @@
 """Finds the sentence for a key in the reader's language; every text a person sees comes through here.
 
-The sentences themselves stand in two tables a language (`words_en`, `words_en_answers` and so on).
+The sentences themselves stand in three tables a language (`words_en`, `words_en_answers` and so on).
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bot.cards import words_en, words_en_answers, words_zh, words_zh_answers
+from bot.cards import (
+    words_en,
+    words_en_answers,
+    words_en_reasons,
+    words_zh,
+    words_zh_answers,
+    words_zh_reasons,
+)
 
 DEFAULT_LANGUAGE: Final = "en"
 
 TABLES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
-        "en": {**words_en.WORDS, **words_en_answers.WORDS},
-        "zh-CN": {**words_zh.WORDS, **words_zh_answers.WORDS},
+        "en": {**words_en.WORDS, **words_en_answers.WORDS, **words_en_reasons.WORDS},
+        "zh-CN": {**words_zh.WORDS, **words_zh_answers.WORDS, **words_zh_reasons.WORDS},
     }
 )
 

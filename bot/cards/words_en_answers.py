@@ -117,7 +117,7 @@ WORDS: Final[dict[str, str]] = {
     "mend.refused": "The model refused. It is not asked again.",
     "mend.retries": "It was tried often enough. `/stet rerun` starts it again.",
     # Slash commands.
-    "help.title": "*Stet lets nothing out before a person approved it.*",
+    "help.title": "*Stet lets drafts out once: approved by a person, or as the policy allows.*",
     "help.queue": "`/stet queue` what waits for you",
     "help.show": "`/stet show KEY` the history of one key",
     "help.status": "`/stet status` switch, queue and health",

@@ -109,7 +109,7 @@ WORDS: Final[dict[str, str]] = {
     "mend.refused": "模型拒绝作答，不会再次请求。",
     "mend.retries": "重试次数已用完，`/stet rerun` 可以重新开始。",
     # Slash commands.
-    "help.title": "*未经人工批准，Stet 不会发出任何内容。*",
+    "help.title": "*草稿经人批准，或按策略放行，只发出一次。*",
     "help.queue": "`/stet queue` 等待您审批的草稿",
     "help.show": "`/stet show KEY` 某个键的历史",
     "help.status": "`/stet status` 开关、队列和运行状况",

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from bot.cards.notices import Done, Notice, Refusal, done, refused
 from bot.cards.reading import part_of_action
@@ -27,6 +28,7 @@ from bot.flow.reconcile import Choice, Resolved, settle_unknown
 from bot.flow.undo import undo
 from bot.policy.people import Bar, NotAllowed
 from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy
+from store.unknowns import find_unknown_card
 
 DRAW_SECONDS: Final = 1.3  # With OPEN_SECONDS for Slack's side this ends before the 3 s that a trigger lives.
 CHOICES: Final = {
@@ -176,6 +178,8 @@ async def _settled(deps: Buttons, pressed: Press, choice: Choice) -> Notice:
         await record_refusal(deps.deciding.db, pressed.place.caller, detail)
         return refused(Refusal(admin.reason), language=deps.language)
     try:
+        if not await _is_from_its_card(deps, pressed, value.effect_id):
+            return refused(Refusal.WRONG_SURFACE, language=deps.language)
         resolved = await settle_unknown(
             deps.deciding.db, value.effect_id, value.version, choice=choice, by=name_person(admin)
         )
@@ -189,6 +193,16 @@ async def _settled(deps: Buttons, pressed: Press, choice: Choice) -> Notice:
     if isinstance(resolved, Resolved):
         return done(Done.SETTLED, language=deps.language)
     return refused(Refusal.EFFECT_MOVED, language=deps.language)
+
+
+async def _is_from_its_card(deps: Buttons, pressed: Press, effect_id: UUID) -> bool:
+    """Whether the three answers stood there: on the effect's card, or on an admin's Home."""
+    if pressed.surface is not Surface.MESSAGE:
+        return pressed.surface is Surface.HOME
+    async with deps.deciding.db.connection() as conn:
+        card = await find_unknown_card(conn, effect_id)
+    # Until a post's answer is recorded the card has no ts: then its channel decides.
+    return card is not None and card.channel == pressed.place.channel and card.ts in (None, pressed.ts)
 
 
 def _click(pressed: Press, decision: Decision) -> Click | None:

@@ -25,6 +25,7 @@ from bot.doors.payloads import (
     Submission,
     Unreadable,
     find_place,
+    is_for,
     read_command,
     read_press,
     read_submission,
@@ -118,6 +119,7 @@ class _Listeners:
         """A button. The answer to Slack says nothing; whatever there is to say goes to the person."""
 
         async def work() -> None:
+            self._check(body)
             await self._handlers.press(read_press(body))
 
         escaped = await self._guarded(work())
@@ -130,6 +132,7 @@ class _Listeners:
         answer: dict[str, Any] = {}
 
         async def work() -> None:
+            self._check(body)
             answer.update(await self._handlers.submit(read_submission(body)) or {})
 
         escaped = await self._guarded(work())
@@ -185,6 +188,12 @@ class _Listeners:
             log.error("an interaction failed", extra={"fault": type(fault).__name__})  # noqa: TRY400
             return Refusal.NOT_KNOWN_YET
         return None
+
+    def _check(self, body: Mapping[str, Any]) -> None:
+        """Until Slack has told who we are nobody may decide anything, whatever a payload says."""
+        ourselves = self._handlers.ourselves()
+        if ourselves is not None and not is_for(body, ourselves):
+            raise Unreadable("app")
 
     def _tell(self, place: Place | None, why: Refusal) -> None:
         if place is not None:

@@ -28,6 +28,11 @@ from store.errors import DatabaseAway
 REASON_BLOCK: Final = "stet.reject.input"
 WISH_BLOCK: Final = "stet.redraft.input"
 TYPED_BLOCK: Final = "stet.typed.input"
+_ASKED: Final = {
+    carried.REJECT_ACTION: REASON_BLOCK,
+    carried.REDRAFT_ACTION: WISH_BLOCK,
+    carried.APPROVE_ACTION: TYPED_BLOCK,
+}
 
 Answer = Mapping[str, Any] | None
 """What Slack is to do with the modal; None closes it."""
@@ -44,6 +49,9 @@ class Modals:
 
 async def submit(deps: Modals, submission: Submission) -> Answer:
     """Take one submitted modal; what was typed stays, or is shown beside what became of it."""
+    asked = _ASKED.get(submission.view.callback_id)
+    if asked is not None and asked not in submission.answers:  # Another window under this one's name.
+        return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
     match submission.view.callback_id:
         case carried.REJECT_ACTION:
             return await _reject(deps, submission)

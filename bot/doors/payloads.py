@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.contracts.click import Surface
+from bot.slack.identity import Ourselves
 
 Payload = Mapping[str, Any]
 
@@ -37,11 +38,13 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one person can be told something in private."""
+    """Where one person can be told something in private: by a message, in their modal, over their Home."""
 
     caller: Caller
     channel: str | None = None
     response_url: str | None = field(default=None, repr=False)
+    view_id: str | None = None
+    trigger_id: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,18 @@ def read_view(body: Payload) -> Shown:
     )
 
 
+def is_for(body: Payload, ourselves: Ourselves) -> bool:
+    """Whether an interaction is with our app where it is installed, as far as the payload says."""
+    app, team, enterprise = (body.get(name) for name in ("api_app_id", "team", "enterprise"))
+    if ourselves.app_id is not None and app != ourselves.app_id:
+        return False
+    if isinstance(team, Mapping):
+        return team.get("id") == ourselves.team_id
+    # Installed for a whole organisation, Slack names no team (docs, block_actions payload).
+    known = ourselves.enterprise_id
+    return known is not None and isinstance(enterprise, Mapping) and enterprise.get("id") == known
+
+
 def find_place(body: object) -> Place | None:
     """Where to answer whoever sent something that cannot be read; None if even that cannot be made out."""
     if not isinstance(body, Mapping):
@@ -154,6 +169,10 @@ def find_place(body: object) -> Place | None:
         caller = read_command(body).place.caller if "user_id" in body else read_caller(body)
     except Unreadable:
         return None
+    view, trigger = body.get("view"), body.get("trigger_id")
+    if isinstance(view, Mapping) and isinstance(trigger, str):
+        shown = view.get("id") if view.get("type") == "modal" else None
+        return Place(caller, view_id=shown if isinstance(shown, str) else None, trigger_id=trigger)
     inside = [body.get("channel"), body.get("container")]
     named = [part.get("id") or part.get("channel_id") for part in inside if isinstance(part, Mapping)]
     channels = [_known(each, _CHANNEL) for each in (body.get("channel_id"), *named)]

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from bot.cards import modals
 from bot.cards.notices import Notice, fallback, render
 from bot.doors.payloads import Place
 from bot.slack.answer import SlackAnswer, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
@@ -47,16 +48,22 @@ class Whispers:
                 task.cancel()
 
     async def _say(self, place: Place, notice: Notice) -> None:
-        """By the interaction's own address, which works where we may not post; without one, ephemeral."""
+        """By the interaction's own address, which works where we may not post; else where they are."""
         text, blocks = fallback(notice), render(notice)
         if place.response_url is not None and self._is_slack(place.response_url):
             answer = await self._slack.respond(place.response_url, text=text, blocks=blocks)
             if isinstance(answer, SlackOk | SlackUnknown):
                 return  # Unknown: it may have arrived; said twice is worse than lost.
-        if place.channel is None:
+        if place.view_id is not None:
+            answer = await self._slack.update_view(place.view_id, modals.tell(notice))
+        elif place.trigger_id is not None:
+            answer = await self._slack.open_view(place.trigger_id, modals.tell(notice))
+        elif place.channel is not None:
+            whom = place.caller.user_id
+            answer = await self._slack.ephemeral(place.channel, whom, text=text, blocks=blocks)
+        else:
             log.info("a private note had no way to go")
             return
-        answer = await self._slack.ephemeral(place.channel, place.caller.user_id, text=text, blocks=blocks)
         if not isinstance(answer, SlackOk):
             log.warning("a private note was not delivered", extra={"reason": word_of(answer)})
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface
 from bot.flow.drawing import READ
-from bot.flow.pages import Opened, Opening, Reader, away, holder_of, open_part, view_token
+from bot.flow.pages import IN_LINE, Opened, Opening, Reader, away, holder_of, open_part, view_token
 from bot.policy.answering import from_its_surface
 from bot.policy.people import Allowed, Bar, NotAllowed, Person, check_account, find_member, subject
 from bot.policy.tokens import hash_token, mint_token
@@ -21,8 +21,6 @@ from store.queue import Line
 from store.showing import DraftCard
 
 LOOKED_AT: Final = 5  # Of those that are next: each may have had other reviewers when it opened.
-
-NOT_SHOWN: Final = "0" * 64  # A token that only reads decides on nothing that was shown.
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ async def _open(deps: Opening, wanted: Wanted, draft_id: UUID, holder: str) -> O
         surface=Surface.VIEW,
     )
     async with deps.db.connection() as conn:
-        await tokens.insert_tokens(conn, [view_token(card, READ, token, holder=holder, shown=NOT_SHOWN)])
+        await tokens.insert_tokens(conn, [view_token(card, READ, token, holder=holder, shown=IN_LINE)])
         question = await decisions.find_question(conn, hash_token(token))
     if question is None:
         return NotDecided(Why.SETTLED)

@@ -9,7 +9,7 @@ from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import ButtonValue, Decision, Surface, encode_value
 from bot.flow.drawing import READ
 from bot.flow.forms import form_of
-from bot.flow.pages import NOTHING_TO_READ, Opened, Opening, Reader, away, holder_of, open_part
+from bot.flow.pages import IN_LINE, NOTHING_TO_READ, Opened, Opening, Reader, away, holder_of, open_part
 from bot.policy.answering import from_its_surface, why_over
 from bot.policy.tokens import hash_token, mint_token
 from store import decisions, editing, redrafts, showing, tokens
@@ -56,7 +56,8 @@ async def _read(deps: Opening, click: Click, part: int) -> Opened | NotDecided:
     holder = await holder_of(deps, click, question)
     if isinstance(holder, NotDecided):
         return holder
-    return await open_part(deps, card, Reader(holder, click, part))
+    in_line = question.shown_hash == IN_LINE
+    return await open_part(deps, card, Reader(holder, click, part, in_line=in_line))
 
 
 async def _ask(deps: Opening, click: Click) -> Opened | NotDecided:

@@ -8,7 +8,7 @@ was not touched keeps its very value; what was typed is stored as it was typed.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class FormField:
     choices: Mapping[str, object] = field(default_factory=dict)
     whole: bool = False
     may_be_null: bool = False
+    required: bool = False  # The schema asks for it, and it is not empty now: the form may insist.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ def make_form(
     """Lay out the fields of these names, in this order; a text that an input cannot hold is left out."""
     described = schema.get("properties")
     properties = described if isinstance(described, Mapping) else {}
+    asked = schema.get("required")
+    required = frozenset(asked) if isinstance(asked, list) else frozenset()
     fields: list[FormField] = []
     left_out: list[str] = []
     for name in names:
@@ -81,7 +84,9 @@ def make_form(
         if made is None or too_much or not fits(made.text):
             left_out.append(name)
         else:
-            fields.append(made)
+            fields.append(
+                replace(made, required=name in required and not made.may_be_null and made.text != "")
+            )
     return Form(tuple(fields), tuple(left_out))
 
 

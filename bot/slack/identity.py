@@ -23,6 +23,7 @@ class Ourselves:
     bot_user_id: str
     bot_id: str | None
     enterprise_id: str | None = None
+    app_id: str | None = None
 
 
 class Identity:
@@ -60,10 +61,11 @@ def _read(answer: SlackOk) -> Ourselves | None:
     team, user, bot = (answer.data.get(name) for name in ("team_id", "user_id", "bot_id"))
     if not isinstance(team, str) or not isinstance(user, str):
         return None
-    enterprise = answer.data.get("enterprise_id")
+    enterprise, app = (answer.data.get(name) for name in ("enterprise_id", "app_id"))
     return Ourselves(
         team_id=team,
         bot_user_id=user,
         bot_id=bot if isinstance(bot, str) else None,
         enterprise_id=enterprise if isinstance(enterprise, str) else None,
+        app_id=app if isinstance(app, str) else None,
     )

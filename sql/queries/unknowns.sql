@@ -57,6 +57,10 @@ ON CONFLICT (effect_id) DO UPDATE
 SELECT effect_id, version, idempotency_key, run_id, draft_id, draft_key, effect_type, known_version, attempts, clause
   FROM effect_outbox WHERE effect_id = %(effect_id)s;
 
+-- name: find_unknown_card
+-- Where the card of one effect stands; without a ts its post's answer is not recorded yet.
+SELECT channel, ts FROM cards WHERE effect_id = %(effect_id)s;
+
 -- name: resolve_unknown
 -- Settle an unknown effect: found at the provider, or as a person says. Sent again, it is fresh anew and its tries
 -- count from nothing; ambiguous it stays. The head is locked.

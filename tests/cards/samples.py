@@ -1,4 +1,4 @@
-"""Views to draw: one of each state of each card, and texts that try to do harm.
+"""Views to draw: one of each state of each card.
 
 What they must look like is in the golden files; what they must never do is in `test_hostile`.
 """
@@ -223,26 +223,4 @@ UNKNOWN_STATES: dict[str, UnknownView] = {
     "dropped": _ended(Settled.DROPPED, by=BEN),
     "given_up": _ended(Settled.GIVEN_UP, by=BEN),
     "found": _ended(Settled.FOUND, provider_id="msg-882"),
-}
-
-HOSTILE: dict[str, str] = {
-    "mentions": "<!channel> <!here> <@U0BOSS> AT&T @channel",
-    "forged_link": "<https://evil.example|Approve here> [Approve](https://evil.example) https://evil.example",
-    "entities": "&lt;!channel&gt; &amp;amp; &",
-    "bidi": "Pay to \u202egro.dab\u202c now \u2066x\u2069",
-    "zero_width": "a\u200bb x\U000e0100y \ufeffz\u00ad\u2060",
-    "tags": "Hello\U000e0068\U000e0069\U000e007f",
-    "too_long_by_one": "x" * 3001,
-    "less_than": "<" * 2990,
-    "ampersands": "&" * 2400,
-    "huge": "All the words of a very long payload. " * 1600,
-    "one_word": "w" * 60_000,
-    "emoji": "👩\u200d👩\u200d👧\u200d👦" * 1500,
-    "right_to_left": "שלום עולם، مرحبا بالعالم. " * 400,
-    "newlines": "\n" * 5000,
-    "markdown": "*bold* _it_ ~no~ `code` ```pre``` > quote\n# head :tada:",
-    "zalgo": "e" + "\u0301" * 4000,
-    "empty": "",
-    "blank": "   \n ",
-    "nul_and_escape": "a\x00b\x1b[31mred\x07",
 }

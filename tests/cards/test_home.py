@@ -20,12 +20,10 @@ from tests.cards.samples import (
     DECIDED,
     EARLIER,
     FIRST_REVISION,
-    HOSTILE,
     OPENED,
     PLAIN,
     value,
 )
-from tests.cards.test_hostile import assert_harmless, everywhere
 
 BUTTONS = Buttons(approve=value("a"), reject=value("b"), read=value("c"))
 SHORT = replace(
@@ -117,23 +115,6 @@ def test_full_home() -> None:
     assert view_problems(drawn) == []
     assert len(drawn["blocks"]) < 60
     assert len(json.dumps(drawn)) < 100_000
-
-
-# Any text in any place: the Home is published first time, pings nobody and links nowhere.
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile(name: str) -> None:
-    text = HOSTILE[name]
-    some = text or "-"
-    items = tuple(replace(everywhere(text), buttons=BUTTONS) for _ in range(home.PAGE))
-    mine = replace(MINE[0], entity=some[:512], kind="customer_email")
-    lost = replace(LOST, entity=some[:512], action=Action("http", "n8n.example", some[:254]))
-    named = replace(BEN, name=some[:100])
-    switch = SwitchView(enabled=True, closed=(Closed("all", named, DECIDED, some),))
-    admin = replace(ADMIN, unknown=(lost,) * home.MOST_UNKNOWN, switch=switch)
-    drawn = home.render(HomeView(items, 8, decided=(mine,) * home.MOST_DECIDED, admin=admin))
-    assert view_problems(drawn) == []
-    assert len(json.dumps(drawn)) < 250_000
-    assert_harmless(drawn["blocks"])
 
 
 # Pages are counted from one, and an action names only pages there can be.

@@ -66,6 +66,7 @@ ANSWERS: dict[str, Notice] = {
 FORM = make_form(
     {"subject": "Late", "body": "It ships Monday.\n", "label": "refund", "urgent": False, "tags": ["a"]},
     {
+        "required": ["subject", "body"],
         "properties": {
             "subject": {"type": "string"},
             "body": {"type": "string"},
@@ -73,7 +74,7 @@ FORM = make_form(
             "urgent": {"type": "boolean"},
             "due": {"type": "string", "format": "date"},
             "amount": {"type": "integer"},
-        }
+        },
     },
     ("subject", "body", "label", "urgent", "tags", "due", "amount"),
     fits=modals.can_edit,

@@ -10,10 +10,11 @@ import pytest
 from bot.cards import review
 from bot.cards.blocks import shown_hash, text_length
 from bot.cards.facts import linkable_host
+from bot.cards.status import is_open
 from bot.cards.views import Buttons, Field, Pending, PendingNote, Source, Voting
 from bot.contracts.click import APPROVE_ACTION, CANCEL_ACTION, READ_ACTION, REJECT_ACTION
 from bot.demo.slack_blocks import block_problems
-from tests.cards.samples import ALL_BUTTONS, PLAIN, REVIEW_STATES, with_body
+from tests.cards.samples import ALL_BUTTONS, ANNA, BEN, PLAIN, REVIEW_STATES, with_body
 
 CANCELLABLE = {
     "queued",
@@ -180,3 +181,11 @@ def test_nobody() -> None:
 # A draft without fields still makes a card.
 def test_no_fields() -> None:
     assert block_problems(review.render(replace(PLAIN, draft=(), labels=()))) == []
+
+
+# Votes are counted while the question is open; afterwards the card names who approved, and counts nothing.
+@pytest.mark.parametrize("name", REVIEW_STATES)
+def test_votes_are_counted_while_open(name: str) -> None:
+    view = replace(REVIEW_STATES[name], voting=Voting((ANNA, BEN), quorum=2))
+    drawn = json.dumps(review.render(view))
+    assert ("Approvals:" in drawn) == is_open(view.state)

@@ -29,7 +29,7 @@ from bot.slack.people import People
 from store import audit
 from store.database import Database
 from store.rows import AuditRow
-from tests.makers import make_draft, make_token, rows
+from tests.makers import change, make_draft, make_token, rows
 
 POLICY = f"""
 [kinds.customer_email]
@@ -71,6 +71,14 @@ class World:
         value = encode_effect_value(EffectValue(effect_id, version))
         ts = self.slack.state.new_ts()
         show(self.slack, C_OPS, ts, {f"stet.unknown.{name}": value for name in actions})
+        change(
+            self.dsn,
+            "INSERT INTO cards (card_id, effect_id, channel, ts, shown_version)"
+            " VALUES (gen_random_uuid(), %(effect)s, %(channel)s, %(ts)s, 1)",
+            effect=effect_id,
+            channel=C_OPS,
+            ts=ts,
+        )
         return ts
 
     async def heard(self, user: str) -> list[str]:

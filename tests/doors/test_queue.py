@@ -87,3 +87,23 @@ async def test_end_of_line(world: World) -> None:
     change(world.dsn, "UPDATE cards SET waits_until = NULL")
     await actor.click(U_BOB, C_REVIEW, ts, NEXT)
     assert await world.heard(U_BOB) == ["Nothing more waits here for you."]
+
+
+# A long draft in line can be passed over on each of its parts.
+async def test_skip_on_every_part(world: World) -> None:
+    ts = in_line(world, 2)
+    change(
+        world.dsn,
+        "UPDATE revisions SET body = jsonb_build_object('subject', 'Long', 'body', repeat('word ', 7000))",
+    )
+    actor = world.slack.actor
+    await actor.click(U_ALICE, C_REVIEW, ts, NEXT)
+    for part in ("2", "1", "2"):
+        assert NEXT in world.window(U_ALICE)
+        await actor.press(U_ALICE, f"stet.read.part.{part}")
+        await world.doors.settle()
+        assert f"Part {part} of 2" in plain(world.window(U_ALICE))
+    assert NEXT in world.window(U_ALICE)
+    await actor.press(U_ALICE, NEXT)
+    await world.doors.settle()
+    assert "customer_email:0001" in plain(world.window(U_ALICE))

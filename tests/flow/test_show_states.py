@@ -44,7 +44,7 @@ async def test_life_of_an_effect(dsn: str, slack: SlackStandIn, shower: NewShowe
     ("status", "effect", "words"),
     [
         ("sent", {"state": "completed", "provider_id": "msg-882"}, "msg-882"),
-        ("failed", {"state": "failed", "reason": "http_422"}, "http_422"),
+        ("failed", {"state": "failed", "reason": "http_422"}, "the target answered 422"),
     ],
 )
 async def test_ends_of_an_effect(

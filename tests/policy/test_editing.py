@@ -159,3 +159,19 @@ def test_changes() -> None:
 )
 def test_may_edit(name: str, editable: tuple[str, ...] | None, recipient: str | None, *, may: bool) -> None:
     assert may_edit(name, editable, [recipient] if recipient else []) is may
+
+
+# What the schema asks for and is there must be filled in; what stands empty, or may be null, need not.
+def test_required() -> None:
+    schema = {
+        "required": ["subject", "body", "note"],
+        "properties": {"note": {"type": ["string", "null"]}, "label": {"type": "string"}},
+    }
+    body = {"subject": "Late", "body": "", "note": "x", "label": "y"}
+    form = make_form(body, schema, tuple(body), fits=lambda _text: True)
+    assert {field.name: field.required for field in form.fields} == {
+        "subject": True,
+        "body": False,
+        "note": False,
+        "label": False,
+    }
