@@ -52,8 +52,13 @@ def several(*effects: dict[str, Any], **more: Any) -> dict[str, Any]:
 async def approved(dsn: str, db: Database, *effects: dict[str, Any], **run: Any) -> dict[str, Any]:
     """Approve a draft with these effects as a click does; give its ids, and those of its effects by name."""
     draft = makers.make_draft(dsn, snapshot=several(*effects), run={"entity": "cust-77", "version": 6} | run)
+    return await voted(dsn, db, draft, [one["name"] for one in effects])
+
+
+async def voted(dsn: str, db: Database, draft: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Approve an open draft; give its ids, and those of its effects by name."""
     token = makers.make_token(dsn, draft)
-    effect_ids = sorted(new_id() for _ in effects)
+    effect_ids = sorted(new_id() for _ in names)
     vote = Vote(
         token_hash=hash_token(token),
         revision=1,
@@ -71,7 +76,6 @@ async def approved(dsn: str, db: Database, *effects: dict[str, Any], **run: Any)
     async with db.transaction() as conn:
         await heads.lock_heads(conn, [draft["draft_key"]])
         await decisions.cast_votes(conn, [vote])
-    names = [one["name"] for one in effects]
     return draft | {"effects": dict(zip(names, effect_ids, strict=True))}
 
 
@@ -234,6 +238,19 @@ async def test_withdrawn_together(dsn: str, db: Database) -> None:
     assert await withdraw.run_once(Withdrawing(db)) == 2
     assert set(states(dsn, draft).values()) == {("cancelled", "stale")}
     assert ends(dsn, draft) == ("pending", "awaiting_human")
+
+
+# Approved once more after that, only what was approved then counts for how it ends.
+async def test_approved_again(dsn: str, db: Database) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    makers.change(dsn, "UPDATE effect_outbox SET fresh_until = now()")
+    await withdraw.run_once(Withdrawing(db))
+    (asked,) = makers.rows(dsn, "SELECT approval_id FROM drafts")
+    again = await voted(dsn, db, draft | asked, ["mail", "note"])
+    await dispatch(db, Scripted(by_target()))
+    assert set(states(dsn, again).values()) == {("completed", None)}
+    assert ends(dsn, again) == ("sent", "completed")
+    assert len(parts_of(await card_of(db, again), SCENE)) == 2
 
 
 # Too old after one had left: the other is over without it, and the run says that not all was sent.
@@ -413,3 +430,11 @@ async def test_take_back_together(dsn: str, db: Database) -> None:
         await settle.take_back(conn, ref, "withdrawn_record_changed:7:6", "record_changed:7:6")
     assert states(dsn, draft)["note"] == ("cancelled", "record_changed")
     assert ends(dsn, draft) == ("pending", "awaiting_human")
+
+
+# Effects of one approval go side by side: an unknown one holds its run and what waits for it, and no other.
+async def test_side_by_side(dsn: str, db: Database) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    await dispatch(db, Scripted(by_target(mail=Unknown("timeout"))))
+    assert states(dsn, draft) == {"mail": ("unknown", "timeout"), "note": ("completed", None)}
+    assert ends(dsn, draft) == ("approved", "approved")
