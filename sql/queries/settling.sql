@@ -41,7 +41,7 @@ WITH RECURSIVE part AS MATERIALIZED (
                    UNION ALL
                    SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled') AS o
             WHERE o.clause IS NOT NULL AND o.undo_of IS NULL) AS e
-     WHERE r.run_id = ANY(%(run_ids)s::uuid[]) 
+     WHERE r.run_id = ANY(%(run_ids)s::uuid[]) AND e.created_at = e.approved_at
 ), lost AS (
     SELECT p.effect_id
       FROM part AS p JOIN part AS o ON o.effect_id = p.after_id
@@ -84,7 +84,7 @@ WITH standing AS (
                    UNION ALL
                    SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled') AS o
             WHERE o.clause IS NOT NULL AND o.undo_of IS NULL) AS e
-     WHERE r.run_id = ANY(%(run_ids)s::uuid[]) AND r.state = 'approved' 
+     WHERE r.run_id = ANY(%(run_ids)s::uuid[]) AND r.state = 'approved' AND e.created_at = e.approved_at
      GROUP BY r.run_id, r.draft_id
 ), given AS (
     SELECT *, CASE WHEN has_failed THEN 'failed' WHEN is_sent THEN 'sent' WHEN is_dropped THEN 'cancelled' ELSE 'failed' END AS ending
