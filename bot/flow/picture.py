@@ -62,7 +62,7 @@ def people_of(card: DraftCard | EffectCard | QueueCard) -> set[str]:
         named: list[str | None] = [card.settled_by]
     else:
         named = [*card.snapshot["reviewers"], *card.voters, *card.approvers, card.decided_by, card.author]
-        named += [card.redraft_by, card.earlier_by, card.cancelled_by]
+        named += [card.redraft_by, card.earlier_by, card.cancelled_by, card.requested_by]
         named += [who for one in card.effects for who in (one.settled_by, one.undo_by)]
     return {bare_id(subject) for subject in named if subject}
 
@@ -85,7 +85,11 @@ def review_view(card: DraftCard, scene: Scene) -> ReviewView:
         small=_small_print(card, scene),
         warnings=tuple(card.warnings),
         previous=_previous(card),
-        source=Source(card.record_url, frozenset(frozen.get("record_hosts", ())), card.requested_by),
+        source=Source(
+            card.record_url,
+            frozenset(frozen.get("record_hosts", ())),
+            scene.who(card.requested_by).name if card.requested_by else None,
+        ),
         confirm=cast("Literal['none', 'dialog', 'typed']", frozen.get("confirm", "none")),
         earlier=_earlier(card, scene),
         replaces=_replaced(card),

@@ -204,3 +204,15 @@ async def test_sent_again_goes_on(dsn: str, db: Database, slack: SlackStandIn, s
     want(dsn)
     await shower().run_once()
     assert rows(dsn, "SELECT shown_hash FROM cards WHERE effect_id IS NOT NULL") == before
+
+
+# Whoever asked for it is named as text, which pings nobody; a subject that is no account stands as it is.
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("U0RITA", "Rita"), ("slack:T0STET:U0RITA", "Rita"), ("crm import", "crm import")]
+)
+async def test_who_asked(dsn: str, slack: SlackStandIn, shower: NewShower, asked: str, shown: str) -> None:
+    new_draft(dsn, run={"inputs": {"requested_by": asked}})
+    await shower().run_once()
+    card = said(seen(slack)[0])
+    assert shown in card
+    assert "U0RITA" not in card
