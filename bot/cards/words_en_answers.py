@@ -87,7 +87,7 @@ WORDS: Final[dict[str, str]] = {
     "alert.drafting_failed": "*No draft.* {key} could not be drafted ({reason}). {mend}",
     "alert.quota": "*Model quota used up.* {key} could not be drafted. Please check the model account.",
     "alert.budget": "*Daily tokens used up* for {scope}. Drafting goes on when the day turns.",
-    "alert.takeovers": "*Workers keep dying* on {key}: taken over {count} times.",
+    "alert.takeovers": "*Workers keep dying* on {key}: taken over {count} times. Please read the logs.",
     "alert.channel_missing": (
         "*Channel not reachable:* {channel} ({reason}). Cards wait, and still expire. Invite the bot."
     ),
@@ -99,8 +99,10 @@ WORDS: Final[dict[str, str]] = {
     "alert.unknown_day": "*A whole day unknown:* {key}. {admins}: until one of you decides, nothing more of"
     " this record is drafted or sent.",
     "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason}).",
-    "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts.",
-    "alert.effect_failed": "*Not sent:* {key} ({reason}).",
+    "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts."
+    " Put it back, or let them expire.",
+    "alert.effect_failed": "*Not sent:* {key} ({reason}). Look at it with `/stet show`;"
+    " only a newer event makes another draft.",
     "alert.effect_held": "*Held:* {key} waits, since its record cannot be checked ({reason})."
     " So does whatever else of {kind} is due. It is asked again by itself; please look at its `probe`.",
     "alert.limits_hold": "*Held back:* {key} of {kind} cannot leave ({because}).",

@@ -81,7 +81,7 @@ WORDS: Final[dict[str, str]] = {
     "alert.drafting_failed": "*没有草稿。*未能为 {key} 写出草稿（{reason}）。{mend}",
     "alert.quota": "*模型额度已用完。*未能为 {key} 写出草稿，请检查模型账户。",
     "alert.budget": "*{scope} 今日的 token 额度已用完。*次日将继续写草稿。",
-    "alert.takeovers": "*工作进程接连退出：*{key} 已被接管 {count} 次。",
+    "alert.takeovers": "*工作进程接连退出：*{key} 已被接管 {count} 次。请查看日志。",
     "alert.channel_missing": (
         "*无法使用频道：*{channel}（{reason}）。卡片会等待，也仍会过期。请邀请机器人加入。"
     ),
@@ -93,8 +93,9 @@ WORDS: Final[dict[str, str]] = {
     "alert.unknown_day": "*已整整一天，结果未知：*{key}。"
     "{admins}：在有人决定之前，这条记录不会再起草或发出任何内容。",
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（{reason}）。",
-    "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。",
-    "alert.effect_failed": "*未发出：*{key}（{reason}）。",
+    "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。请恢复该类型，或等它们过期。",
+    "alert.effect_failed": "*未发出：*{key}（{reason}）。请用 `/stet show` 查看；"
+    "只有更新的事件才会产生新的草稿。",
     "alert.effect_held": "*暂缓发出：*无法核对 {key} 的记录（{reason}）。{kind} 其他待发的操作也会等待。"
     "会自动再次查询；请检查 `probe` 中的地址。",
     "alert.limits_hold": "*已拦下：*{kind} 的 {key} 无法发出（{because}）。",
