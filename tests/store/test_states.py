@@ -4,6 +4,7 @@ Not here: who makes a move and when (tests/flow).
 """
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from itertools import product
 from typing import Any
 from uuid import UUID
@@ -136,6 +137,21 @@ def whole(table: str) -> Values:
         "alerts": {"alert_id": id_, "alert_key": str(id_), "name": "takeovers"},
         "kill_switch": {"scope": "llm", "open": True, "changed_by": "slack:T:U"},
         "homes": {"team_id": "T0HOME", "user_id": str(id_)},
+        "model_tokens": {"day": "2030-01-01", "kind": str(id_), "tokens": 1},
+        "kind_limits": {
+            "kind": str(id_),
+            "breaker_after": 50,
+            "breaker_rest_seconds": 30,
+            "breaker_rest_most_seconds": 900,
+        },
+        "departures": {"effect_id": id_, "kind": "mail", "lane": 7},
+        "targets": {
+            "lane": id_.int % 2**63,
+            "kind": "mail",
+            "effect_type": "http",
+            "target": "https://sink.example/",
+            "failures": 1,
+        },
         "event_counters": {
             "day": "2030-01-01",
             "source": "n8n",
@@ -307,6 +323,32 @@ IMPOSSIBLE = [
     ("cards_lease_whole", "cards", {"lease_owner": "one"}),
     ("kill_switch_scope", "kill_switch", {"scope": "kind:Bad Name"}),
     ("event_counters_status_check", "event_counters", {"status": "lost"}),
+    ("model_tokens_tokens_check", "model_tokens", {"tokens": -1}),
+    ("kind_limits_concurrency_check", "kind_limits", {"concurrency": 0}),
+    ("kind_limits_per_second_check", "kind_limits", {"per_second": 0}),
+    ("kind_limits_per_minute_check", "kind_limits", {"per_minute": 0}),
+    ("kind_limits_cap_hour_check", "kind_limits", {"cap_hour": 0}),
+    ("kind_limits_cap_day_check", "kind_limits", {"cap_day": 0}),
+    *(
+        ("kind_limits_cap_value_day_check", "kind_limits", {"value_path": ["amount"], "cap_value_day": cap})
+        for cap in (0, Decimal("Infinity"), Decimal("NaN"))
+    ),
+    ("kind_limits_breaker_after_check", "kind_limits", {"breaker_after": -1}),
+    ("kind_limits_breaker_rest_seconds_check", "kind_limits", {"breaker_rest_seconds": 0}),
+    ("kind_limits_check", "kind_limits", {"breaker_rest_most_seconds": 29}),
+    ("limits_full_why", "kind_limits", {"full_until": "2030-01-01", "full_why": "cap_week"}),
+    ("limits_full_whole", "kind_limits", {"full_until": "2030-01-01"}),
+    ("limits_full_whole", "kind_limits", {"full_why": "cap_day"}),
+    ("limits_value_whole", "kind_limits", {"value_path": ["amount"]}),
+    ("limits_value_whole", "kind_limits", {"cap_value_day": 1}),
+    *(
+        ("departures_value_finite", "departures", {"value": value})
+        for value in (-1, Decimal("Infinity"), Decimal("NaN"))
+    ),
+    ("targets_failures_check", "targets", {"failures": -1}),
+    ("targets_rest_while_open", "targets", {"opened_at": "2030-01-01"}),
+    ("targets_rest_while_open", "targets", {"rests_until": "2030-01-01"}),
+    ("targets_trial_while_open", "targets", {"trial_id": UUID(int=7)}),
     ("audit_one_line", "audit_log", {"actor": "system\nslack:T:U"}),
     ("audit_one_line", "audit_log", {"action": "Received"}),
 ]
