@@ -67,6 +67,7 @@ _AFTER_DRAFT: Final = ("draft", "places", "show", "resume", "alert", "dispatch")
 _AFTER_EXPIRY: Final = ("places", "show", "draft", "resume")
 _AFTER_REDRAFT: Final = ("show", "alert")
 _AFTER_EFFECT: Final = ("show", "draft", "resume", "alert")
+_AFTER_LEASE: Final = (*_AFTER_EFFECT, "dispatch")  # Whoever sends claims what follows by himself.
 NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
 
 
@@ -249,8 +250,8 @@ def _steps(settings: Settings, policy: Policy, parts: Parts, owner: str, bell: _
         ),
         Step("show", shower.run_once, RETRY_SECONDS, rest_seconds=REST_SECONDS),
         Step("dispatch", parts.dispatcher.run_once, RETRY_SECONDS),
-        Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_EFFECT),
-        Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_EFFECT),
+        Step("recover", partial(recover.run_once, recover.Recovering(db, ops)), POLL_SECONDS, _AFTER_LEASE),
+        Step("reconcile", partial(reconcile.run_once, asking), POLL_SECONDS, _AFTER_LEASE),
         Step("tell", partial(news.run_once, db), RETRY_SECONDS, ("show", "alert")),
         Step("rising", partial(rising.run_once, rising.Rising(db)), SWEEP_SECONDS, ("alert",)),
         Step("withdraw", partial(withdraw.run_once, withdraw.Withdrawing(db)), SWEEP_SECONDS, ("show",)),
