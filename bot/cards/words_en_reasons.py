@@ -8,6 +8,7 @@ from typing import Final
 WORDS: Final[dict[str, str]] = {
     "reason.timeout": "no answer in time",
     "reason.deadline": "no answer in time",
+    "reason.late": "this process stood still too long before the call, and did not make it",
     "reason.body_timeout": "the answer did not end in time",
     "reason.timeout_early": "no time was left before the mail was handed over",
     "reason.connect_timeout": "no connection in time",

@@ -8,6 +8,7 @@ from typing import Final
 WORDS: Final[dict[str, str]] = {
     "reason.timeout": "未及时答复",
     "reason.deadline": "未及时答复",
+    "reason.late": "本进程在调用前停顿过久，因此没有发出调用",
     "reason.body_timeout": "答复未及时结束",
     "reason.timeout_early": "邮件交出之前已超时",
     "reason.connect_timeout": "未及时建立连接",

@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from bot.connectors.connector import Connector, perform
-from bot.contracts.outcome import Refused, SendOutcome, Sent, Unknown
+from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.flow import giveback
 from bot.flow.checking import Asks, Checks
 from bot.flow.checkpoints import reach
@@ -116,19 +116,20 @@ class Dispatcher:
             is_first = True
             while not self._stopping:
                 self._again = False
+                began = asyncio.get_running_loop().time()
                 if is_first or self._claims.is_cut:
-                    claimed += self._set_going(await self._claims.claim_guarded())
+                    claimed += self._set_going(await self._claims.claim_guarded(), began)
                 is_first = False
                 batch = await self._claims.claim()
-                claimed += self._set_going(batch)
+                claimed += self._set_going(batch, began)
                 if not self._again and not (batch and self._claims.is_hungry):
                     break
         return claimed
 
-    def _set_going(self, batch: Sequence[ClaimedRow]) -> int:
+    def _set_going(self, batch: Sequence[ClaimedRow], began: float) -> int:
         if batch:
             reach("dispatch.after_claim")
-            self._spawn(self._carry(batch))
+            self._spawn(self._carry(batch, began))
         return len(batch)
 
     def _claim_again(self) -> None:
@@ -136,12 +137,12 @@ class Dispatcher:
         if not self._stopping and not self._claiming.locked():
             self._spawn(self._claim_all())
 
-    async def _carry(self, batch: Sequence[ClaimedRow]) -> None:
-        """Start a batch; what has a record to look at first goes on by itself, so that nothing else waits."""
+    async def _carry(self, batch: Sequence[ClaimedRow], began: float) -> None:
+        """Start a batch claimed after `began`; what has a record to look at first goes on by itself."""
         waiting = {row.effect_id: row for row in batch}
         try:
             await self._policies.load(self._deps.db, batch)
-            held = [Held(row, self._policies.of(row)) for row in batch]
+            held = [Held(row, self._policies.of(row), began) for row in batch]
             for one in held:
                 if one.has_probe:
                     del waiting[one.row.effect_id]
@@ -221,6 +222,9 @@ class Dispatcher:
         try:
             if held.policy is None or held.row.body is None:
                 outcome = Refused("policy_unreadable" if held.policy is None else "erased")
+                return
+            if began - held.claimed_at > EFFECT_LEASE_EXTRA_SECONDS:
+                outcome = NotSent("late")  # We were frozen: the lease may end before the call would.
                 return
             connector = self._deps.connectors[held.row.effect_type]
             effect = to_effect(held.row, held.policy, now.attempts)

@@ -38,10 +38,11 @@ MOST_REMEMBERED: Final = 1000  # A policy changes some times a day at most; each
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An effect that we hold, and the policy it was approved under, if that can be read."""
+    """An effect that we hold, since when by our clock, and the policy it was approved under, if readable."""
 
     row: ClaimedRow
     policy: EffectPolicy | None
+    claimed_at: float
 
     @property
     def has_probe(self) -> bool:

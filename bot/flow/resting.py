@@ -17,7 +17,7 @@ BREAKER: Final = Breaker(BREAKER_AFTER, BREAKER_REST_SECONDS, BREAKER_REST_MOST_
 
 _RESUME: Final = "resume"  # One lane for many waiting executions, each at an address of its own.
 _OUR_OWN: Final = frozenset(
-    {"stopped", "escaped", "erased", "policy_unreadable"}
+    {"stopped", "late", "escaped", "erased", "policy_unreadable"}
 )  # Tell nothing of the target.
 
 

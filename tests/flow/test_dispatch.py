@@ -11,6 +11,7 @@ import pytest
 
 from bot.connectors.connector import Effect
 from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
+from bot.flow import dispatch as dispatching
 from store.database import Database
 from tests import makers
 from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, effect_row, make_due
@@ -140,6 +141,32 @@ async def test_deadline(db: Database, dsn: str) -> None:
         "unknown",
         "deadline",
     )
+
+
+# F026: frozen between start and call until the lease can no longer cover the call, it makes none: somebody
+# else may have sent it by then. In time it is made.
+@pytest.mark.parametrize("seconds", [29, 31])
+@pytest.mark.parametrize("point", ["dispatch.after_claim", "dispatch.after_start"])
+async def test_frozen_before_the_call(
+    db: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, point: str, seconds: int
+) -> None:
+    loop = asyncio.get_running_loop()
+    real, lost = loop.time, [0]
+
+    def freeze(name: str) -> None:
+        if name == point:
+            lost[0] = seconds
+
+    monkeypatch.setattr(dispatching, "reach", freeze)
+    monkeypatch.setattr(loop, "time", lambda: real() + lost[0])
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    await dispatch(db, sink)
+    row = effect_row(dsn, effect_id)
+    in_time = seconds == 29
+    assert len(sink.calls) == in_time
+    assert (row["state"], row["reason"]) == (("completed", None) if in_time else ("pending", "late"))
+    assert makers.rows(dsn, "SELECT failures FROM targets") == []
 
 
 # A target that deduplicates gets an ambiguous send again, with the same key and bytes, within its attempts;
