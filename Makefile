@@ -50,8 +50,8 @@ schema: .venv/.tests ## Write sql/schema.sql from the migrations
 docs: .venv/.tests ## Write docs/states.md from store/states.py
 	$(BIN)/python -m store.chart
 
-crash: .venv/.tests ## Die at every checkpoint and by chance, for long (STET_SEED=n repeats a run)
-	STET_CAMPAIGN=1 $(BIN)/python -m pytest tests/crash tests/race $(ARGS)
+crash: .venv/.tests ## Die at every checkpoint and by chance, draw every hostile text; for long (STET_SEED=n repeats a run)
+	STET_CAMPAIGN=1 $(BIN)/python -m pytest tests/crash tests/race tests/cards/test_hostile.py $(ARGS)
 
 bench: .venv/.tests ## Measure beside the limits of the specification
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -16,7 +16,7 @@ from bot.cards import answers, history, home, modals, notices, queue, reading, r
 from bot.cards.blocks import header
 from bot.cards.lives import Who
 from bot.cards.notices import Alert, Notice, Said
-from bot.cards.views import Channel, Field, Pending, ReviewView, Source
+from bot.cards.views import Channel, Field, Pending, ReviewView, Source, State
 from bot.cards.words import TABLES
 from bot.doors.verdicts import say_faults
 from bot.flow import drawing
@@ -103,6 +103,7 @@ FULL: Final = replace(
     source=Source("https://crm.example/1", frozenset({"crm.example"}), "U0BOSS"),
     small=replace(PLAIN.small, edited_by=Who("slack:T0STET:U0ANNA"), repeats=2),
     buttons=ALL_BUTTONS,
+    undo=REVIEW_STATES["several_sent"].undo,
 )
 
 
@@ -114,8 +115,15 @@ def full(text: str, language: str, state: Any = None) -> ReviewView:
     return typing.cast("ReviewView", replace(filled, kind=PLAIN.kind, entity=known[0], small=small))
 
 
+def _manner(state: State) -> tuple[type, int, bool]:
+    """What makes one state's card differ from another's in more than its words."""
+    parts = getattr(state, "parts", ())
+    undoable = any(part.undo for part in parts)
+    return type(getattr(state, "life", state)), len(parts), undoable
+
+
 def _reviews(text: str, language: str) -> Iterator[Drawn]:
-    states = {type(getattr(each.state, "life", each.state)): each.state for each in REVIEW_STATES.values()}
+    states = {_manner(each.state): each.state for each in REVIEW_STATES.values()}
     for state in states.values() if len(text) < LONG else [Pending(), REVIEW_STATES["rejected"].state]:
         view = full(text, language, state)
         yield Drawn(review.render(view), review.fallback(view), warns=True)

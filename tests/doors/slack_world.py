@@ -62,9 +62,9 @@ class World:
         """Make a draft and put its card before people, a token for each button."""
         draft = make_draft(self.dsn, snapshot={"reviewers": [S_REVIEWERS]} | (snapshot or {}), **more)
         tokens = {decision: make_token(self.dsn, draft, decision) for decision in ACTIONS}
-        values = {name: encode_value(ButtonValue(token, 1)) for name, token in tokens.items()}
-        show(self.slack, C_REVIEW, draft["ts"], {f"stet.{name}": value for name, value in values.items()})
-        return CardBefore(self, draft, tokens)
+        card = CardBefore(self, draft, tokens)
+        card.show()
+        return card
 
     def unknown_card(self, effect_id: Any, version: int, *actions: str) -> str:
         """Put the card of an unknown effect before the operators; give its ts."""
@@ -117,6 +117,11 @@ class CardBefore:
     world: World
     draft: dict[str, Any]
     tokens: dict[str, str]
+
+    def show(self) -> None:
+        """Put it before people, in place of what stood there: a button for each token."""
+        values = {f"stet.{name}": encode_value(ButtonValue(one, 1)) for name, one in self.tokens.items()}
+        show(self.world.slack, C_REVIEW, self.draft["ts"], values)
 
     async def click(self, user: str, action: str = "approve", **more: Any) -> Reply:
         """Press one of its buttons."""

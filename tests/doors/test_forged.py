@@ -13,7 +13,7 @@ import pytest
 
 from bot.cards import modals
 from bot.contracts import click as carried
-from bot.contracts.click import ButtonValue, encode_value
+from bot.contracts.click import ButtonValue, encode_value, undo_action
 from bot.demo.slack_actor import Reply
 from bot.demo.slack_payloads import Forge
 from bot.demo.slack_workspace import (
@@ -34,9 +34,9 @@ from bot.demo.slack_workspace import (
 )
 from bot.policy.tokens import mint_token
 from tests.cards.surfaces import SURFACES
-from tests.doors.slack_world import ACTIONS, World, show
+from tests.doors.slack_world import ACTIONS, World
 from tests.doors.test_queue import in_line
-from tests.makers import change, make_draft, make_effect, rows
+from tests.makers import SNAPSHOT, change, make_draft, make_effect, make_token, rows
 
 Payload = dict[str, Any]
 Change = Callable[[Payload], None]
@@ -44,6 +44,7 @@ Press = Callable[[Forge], Awaitable[Reply]]
 Prepare = Callable[[World], Awaitable[Press]]
 
 REVIEWED: Final = {"reviewers": ["S0REVIEWERS"]}
+BACK: Final = {"target": "https://n8n.example/webhook/take-back", "output": {"note": "taken back"}}
 LONG: Final = {"subject": "Long", "body": "word " * 6_200}
 NOT_OURS: Final = encode_value(ButtonValue("A" * 43, 1))
 
@@ -130,6 +131,35 @@ def on_card(action: str) -> Prepare:
         if fresh and action == "cancel":
             await world.__dict__["before"].click(U_BOB)
         return press
+
+    return prepare
+
+
+def to_undo(number: int) -> Prepare:
+    """The button that takes one of two delivered effects back."""
+
+    async def prepare(world: World) -> Press:
+        if "before" not in world.__dict__:
+            terms = [SNAPSHOT["effect"] | {"name": name, "undo": SNAPSHOT["effect"] | BACK} for name in "ab"]
+            before = world.card({"effects": terms}, status="sent")
+            made = [
+                make_effect(
+                    world.dsn,
+                    draft=before.draft,
+                    state="completed",
+                    target=f"https://n8n.example/webhook/{place}",
+                    provider_id=f"msg-{place}",
+                    clause=f"{{{place}}}",
+                )
+                for place in range(2)
+            ]
+            for place, one in enumerate(made):
+                token = make_token(world.dsn, before.draft, "undo", effect_id=one)
+                before.tokens[undo_action(place).removeprefix("stet.")] = token
+            before.show()
+            world.__dict__["before"] = before
+        action = undo_action(number).removeprefix("stet.")
+        return lambda forge: world.__dict__["before"].click(U_ALICE, action, forge=forge)
 
     return prepare
 
@@ -225,6 +255,8 @@ ELEMENTS: Final[dict[tuple[str, str], Element]] = {
     ("message", "stet.redraft"): Element(on_card("redraft"), "redraft", answers=False),
     ("message", "stet.read"): Element(on_card("read"), "read", answers=False),
     ("message", "stet.cancel"): Element(on_card("cancel"), "cancel"),
+    ("message", "stet.undo"): Element(to_undo(0), "undo"),
+    ("message", "stet.undo.N"): Element(to_undo(1), "undo.2"),
     ("message", "stet.queue.next"): Element(queue_card, answers=False),
     **{
         ("message", f"stet.unknown.{choice}"): Element(unknown_card(choice), user=U_ADMIN)
@@ -249,9 +281,8 @@ ELEMENTS: Final[dict[tuple[str, str], Element]] = {
     ("submit", "stet.redraft"): Element(sent("redraft", WROTE), "redraft"),
     ("submit", "stet.edit"): Element(sent("edit", {"stet.edit.body": "It ships Friday."}), "edit"),
 }
-# The doctor's alone, whose own door listens for it (tests/examination/test_click); and what takes a delivered
-# effect back, whose tokens and people are tried in tests/flow.
-ELSEWHERE: Final = {("message", carried.REHEARSAL_ACTION), ("message", carried.UNDO_ACTION)}
+# The doctor's alone, whose own door listens for it (tests/examination/test_click).
+ELSEWHERE: Final = {("message", carried.REHEARSAL_ACTION)}
 
 
 def _drawn(content: Any, surface: str, found: set[tuple[str, str]]) -> None:
@@ -330,8 +361,7 @@ def _values(world: World, element: Element) -> dict[str, str]:
     other = world.card({"redrafts": 3, "prompt_version": "x"}, run={"entity": "customer:other"})
     moved = "UPDATE cards SET ts = '1700000009.000901' WHERE draft_id = %(id)s"
     change(world.dsn, moved, id=other.draft["draft_id"])
-    own = {f"stet.{name}": encode_value(ButtonValue(token, 1)) for name, token in before.tokens.items()}
-    show(world.slack, C_REVIEW, before.draft["ts"], own)
+    before.show()
     for name in ACTIONS:
         found[f"the card's {name}"] = encode_value(ButtonValue(before.tokens[name], 1))
         found[f"another card's {name}"] = encode_value(ButtonValue(other.tokens[name], 1))
