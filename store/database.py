@@ -28,6 +28,7 @@ APP_ROLE = "stet_app"
 LOCK_TIMEOUT_MS = 1_500  # A click has 2.5 s in all: past this we can still say that nothing was decided.
 STATEMENT_TIMEOUT_MS = 20_000  # No statement of ours takes a second; one that does has met a fault.
 IDLE_IN_TRANSACTION_MS = 10_000  # A held snapshot costs the outbox nine tenths of its rate.
+TRANSACTION_MS = 30_000  # More than any statement may take; only a frozen process takes longer over a whole.
 CONNECT_TIMEOUT_SECONDS = 5
 ACQUIRE_TIMEOUT_SECONDS = 2.0  # Waiting longer for a connection than a click may take helps nobody.
 RECONNECT_SECONDS = 3.0  # Later tries wait ever longer; after this the next caller begins anew, at once.
@@ -123,6 +124,7 @@ class Database:
                 "lock_timeout": str(LOCK_TIMEOUT_MS),
                 "statement_timeout": str(STATEMENT_TIMEOUT_MS),
                 "idle_timeout": str(IDLE_IN_TRANSACTION_MS),
+                "transaction_timeout": str(TRANSACTION_MS),
             },
         )
         if self._role is not None:

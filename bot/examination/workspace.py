@@ -4,7 +4,7 @@ Not here: whether clicks arrive (click). Slack tells no token whether interactiv
 events are switched on: a click shows the first, and all three stand in manifest.yml.
 """
 
-import asyncio
+from asyncio import sleep
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final
 
@@ -150,6 +150,6 @@ async def _patiently(ask: Callable[[], Awaitable[SlackAnswer]]) -> SlackAnswer:
     """Ask, and once more after the quiet that Slack may want."""
     answer = await ask()
     if isinstance(answer, SlackLimited) and answer.retry_after_seconds <= PATIENCE_SECONDS:
-        await asyncio.sleep(answer.retry_after_seconds)
+        await sleep(answer.retry_after_seconds)
         answer = await ask()
     return answer

@@ -197,7 +197,9 @@ class Dispatcher:
             await giveback.put_back(deps.db, deps.owner, rows, deps.ops_channel)
 
     async def _start(self, held: Sequence[Held]) -> dict[UUID, StartedRow]:
-        async with self._deps.db.transaction(pipelined=True) as conn:
+        # Not pipelined: PostgreSQL ends a transaction that idles, so a frozen process holds up no kill; in a
+        # pipeline it would wait for ever.
+        async with self._deps.db.transaction() as conn:
             await switch.queue_for_switch(conn)
             return await outbox.start_effects(
                 conn,

@@ -26,7 +26,7 @@ from store.errors import DatabaseAway, DatabaseBusy
 from store.showing import DraftCard
 from store.tokens import TokenRow
 
-IN_LINE: Final = "0" * 64  # Nothing was shown before it: the token that reads a draft out of the line.
+IN_LINE: Final = "f" * 64  # Nothing was shown before it: the token that reads a draft out of the line.
 NOTHING_TO_READ: Final = NotDecided(Why.SETTLED)
 
 

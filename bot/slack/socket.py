@@ -7,6 +7,7 @@ import asyncio
 import logging
 import secrets
 import time
+from asyncio import sleep
 from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -115,7 +116,7 @@ class Socket:
         """Wait longer after each failure, and not in step with other processes."""
         at_most = self._pauses_seconds[min(self._failures, len(self._pauses_seconds) - 1)]
         self._failures += 1
-        await asyncio.sleep(max(self._held_seconds, at_most * (0.5 + secrets.randbelow(500) / 1000)))
+        await sleep(max(self._held_seconds, at_most * (0.5 + secrets.randbelow(500) / 1000)))
 
     async def _connect(self) -> Line | None:
         """One try; what came of it stands in `fault`."""

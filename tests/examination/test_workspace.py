@@ -192,7 +192,7 @@ async def test_limited(slack: SlackStandIn, monkeypatch: pytest.MonkeyPatch) -> 
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("bot.examination.workspace.asyncio.sleep", wait)
+    monkeypatch.setattr("bot.examination.workspace.sleep", wait)
     slack.faults.order("usergroups.users.list", limited("7"), nth=2)
     assert all(line.startswith("ok") for line in await examined(slack))
     assert waited == [7.0]

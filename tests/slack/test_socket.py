@@ -199,7 +199,7 @@ async def test_pauses_grow(slack: SlackStandIn, monkeypatch: pytest.MonkeyPatch)
         waited.append(seconds)
         await rest(0)
 
-    monkeypatch.setattr("bot.slack.socket.asyncio.sleep", wait)
+    monkeypatch.setattr("bot.slack.socket.sleep", wait)
     for nth in (2, 3):
         slack.faults.order("apps.connections.open", says("internal_error"), nth=nth)
     async with socket_to(slack, pauses_seconds=(0.0, 1.0, 10.0)):

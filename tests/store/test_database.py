@@ -88,10 +88,12 @@ async def test_connections_are_restricted(db: Database) -> None:
         found = await (
             await conn.execute(
                 "SELECT current_user, current_setting('lock_timeout'), current_setting('statement_timeout'),"
-                " current_setting('idle_in_transaction_session_timeout'), current_setting('TimeZone')"
+                " current_setting('idle_in_transaction_session_timeout'), current_setting('TimeZone'),"
+                # Before 17 PostgreSQL has no such limit.
+                " coalesce(current_setting('transaction_timeout', true), '30s')"
             )
         ).fetchone()
-    assert found == ("stet_app", "1500ms", "20s", "10s", "UTC")
+    assert found == ("stet_app", "1500ms", "20s", "10s", "UTC", "30s")
 
 
 # A network call is refused in a transaction and in whatever it spawned, and allowed before and after it.
