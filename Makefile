@@ -51,7 +51,7 @@ docs: .venv/.tests ## Write docs/states.md from store/states.py
 	$(BIN)/python -m store.chart
 
 crash: .venv/.tests ## Die at every checkpoint and by chance, draw every hostile text; for long (STET_SEED=n repeats a run)
-	STET_CAMPAIGN=1 $(BIN)/python -m pytest tests/crash tests/race tests/cards/test_hostile.py $(ARGS)
+	STET_CAMPAIGN=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -o timeout=3600 tests/crash tests/race tests/cards/test_hostile.py $(ARGS)
 
 bench: .venv/.tests ## Measure beside the limits of the specification
 	$(BIN)/python -m tests.bench $(ARGS)
