@@ -33,7 +33,7 @@ from bot.cards.text import length, visible
 from bot.cards.unknown import answer_buttons
 from bot.cards.views import Field, Pending, PendingNote, ReviewView, State
 from bot.cards.words import say
-from bot.contracts.click import APPROVE_ACTION, READ_ACTION, REJECT_ACTION
+from bot.contracts.click import APPROVE_ACTION, EDIT_ACTION, READ_ACTION, REDRAFT_ACTION, REJECT_ACTION
 
 PAGE: Final = 8  # Drafts a page: two blocks each of the hundred a Home may have, and a screen or two to read.
 MOST_DECIDED: Final = 10
@@ -174,6 +174,8 @@ def _item_buttons(view: ReviewView) -> list[Element]:
         (APPROVE_ACTION, "button.approve", values.approve if fits(view) else None),
         (READ_ACTION, "button.read", values.read),
         (REJECT_ACTION, "button.reject", values.reject),
+        (EDIT_ACTION, "button.edit", values.edit),
+        (REDRAFT_ACTION, "button.redraft", values.redraft),
     )
     return [
         button(name, say(language, label), value, **(approve_manner(view) if name == APPROVE_ACTION else {}))

@@ -111,15 +111,20 @@ def message(view: MessageView) -> Block:
     return {**modal, "callback_id": MESSAGE_VIEW}
 
 
-def tell(notice: Notice, kept: tuple[Field, ...] = ()) -> Block:
-    """Say a notice in a modal, in place of the one before; below it what the person had typed."""
+def tell(notice: Notice, kept: tuple[Field, ...] = (), *, clears: bool = False) -> Block:
+    """Say a notice in a modal, in place of the one before; below it what the person had typed.
+
+    `clears`: closing it closes what lies below it, too, where something was read that is so no more.
+    """
     language = notice.language
     blocks = render(notice)
     if kept:
         title = section(phrase(language, "message.kept"))
         parts = [part for field in kept for part in _kept(field)]
         blocks.append(rich("stet.message.kept", title, *parts))
-    return {**modal_of(language, say(language, "message.title"), blocks), "callback_id": MESSAGE_VIEW}
+    ending = {"clear_on_close": True} if clears else {}
+    modal = modal_of(language, say(language, "message.title"), blocks)
+    return {**modal, "callback_id": MESSAGE_VIEW, **ending}
 
 
 def _kept(field: Field) -> list[Element]:

@@ -32,7 +32,14 @@ from bot.cards.facts import action, everything
 from bot.cards.text import length, split, visible
 from bot.cards.views import Field, Pending, ReviewView
 from bot.cards.words import say
-from bot.contracts.click import APPROVE_ACTION, QUEUE_NEXT_ACTION, READ_ACTION, REJECT_ACTION
+from bot.contracts.click import (
+    APPROVE_ACTION,
+    EDIT_ACTION,
+    QUEUE_NEXT_ACTION,
+    READ_ACTION,
+    REDRAFT_ACTION,
+    REJECT_ACTION,
+)
 
 # A view may have 250 kB; a character takes at most 6 bytes of JSON a unit of `length`: 180 kB.
 PART_TEXT: Final = 30_000
@@ -45,8 +52,8 @@ _PART_ACTION: Final = re.compile(rf"{re.escape(READ_ACTION)}\.part\.([1-9][0-9]{
 class ReadView:
     """The draft to read, the part wanted (from 1), and the button values minted for this view.
 
-    In `review.buttons`, approve and reject are this view's own tokens; `read` turns the pages, and passes the
-    draft over where others wait behind it (`in_line`).
+    In `review.buttons`, approve, reject, edit and redraft are this view's own tokens; `read` turns the pages,
+    and passes the draft over where others wait behind it (`in_line`).
     """
 
     review: ReviewView
@@ -55,7 +62,7 @@ class ReadView:
 
 
 def part_count(review: ReviewView) -> int:
-    """How many parts the whole draft takes; Approve and Reject are on the last."""
+    """How many parts the whole draft takes; what decides is on the last."""
     return len(_parts(review))
 
 
@@ -150,8 +157,12 @@ def _buttons(review: ReviewView, part: int, parts: int) -> list[Block]:
     if part == parts and isinstance(review.state, Pending):
         if values.approve:
             found.append(_approve(review, values.approve))
-        if values.reject:
-            found.append(button(REJECT_ACTION, say(language, "button.reject"), values.reject))
+        others = (
+            (REJECT_ACTION, "button.reject", values.reject),
+            (EDIT_ACTION, "button.edit", values.edit),
+            (REDRAFT_ACTION, "button.redraft", values.redraft),
+        )
+        found += [button(name, say(language, label), value) for name, label, value in others if value]
     for turned, label in ((part + 1, "read.next"), (part - 1, "read.before")):
         if values.read and 1 <= turned <= parts:
             found.append(button(f"{READ_ACTION}.part.{turned}", say(language, label), values.read))

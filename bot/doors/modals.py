@@ -99,7 +99,7 @@ async def _edit(deps: Modals, submission: Submission) -> Answer:
     match await edit(deps.deciding, click, typed):
         case Edited(revision=revision):
             deps.wake(*WOKEN)
-            return _show(done(Done.EDITED, language=deps.language, revision=revision))
+            return _ended(done(Done.EDITED, language=deps.language, revision=revision))
         case Unchanged():
             return _show(done(Done.UNCHANGED, language=deps.language))
         case Unfit() as unfit:
@@ -120,7 +120,7 @@ async def _redraft(deps: Modals, submission: Submission) -> Answer:
     if isinstance(answer, NotDecided):
         return _show(_explain(answer, deps.language), submission)
     deps.wake(*REDRAFT_WOKEN)
-    return _show(done(Done.REDRAFTING, language=deps.language))
+    return _ended(done(Done.REDRAFTING, language=deps.language))
 
 
 async def _click(deps: Modals, submission: Submission, decision: Decision, **given: str) -> Click | None:
@@ -179,6 +179,11 @@ def _explain(answer: NotDecided, language: str) -> Notice:
     if answer.why not in OVERTAKEN:
         return notice
     return Notice((*notice.said, Said("modal.overtaken")), language)
+
+
+def _ended(notice: Notice) -> Answer:
+    """Say it in the modal's place; closing it closes what lies below, too, which is no longer current."""
+    return {"response_action": "update", "view": modals.tell(notice, clears=True)}
 
 
 def _show(notice: Notice, submission: Submission | None = None) -> Answer:

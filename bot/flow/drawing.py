@@ -71,11 +71,16 @@ def _buttons(card: DraftCard, view: ReviewView, *, whole: bool) -> list[str]:
     found = [] if whole else [READ]
     if isinstance(view.state, Pending) and not card.is_expired:
         found += [str(Decision.APPROVE), str(Decision.REJECT)] if whole else [str(Decision.REJECT)]
-        found += [str(Decision.EDIT)] if form_of(card.body, card.snapshot).fields else []
-        found += [str(Decision.REDRAFT)] if _may_redraft(card) else []
+        found += changes(card)
     if may_cancel(view.state) and not any(effect.ambiguous_at for effect in card.effects):
         found.append(str(Decision.CANCEL))
     return found
+
+
+def changes(card: DraftCard) -> list[str]:
+    """Which ways there are to another revision, wherever it is decided: on the card, in a view, at Home."""
+    found = [str(Decision.EDIT)] if form_of(card.body or {}, card.snapshot).fields else []
+    return [*found, str(Decision.REDRAFT)] if _may_redraft(card) else found
 
 
 def _undoable(card: DraftCard, view: ReviewView) -> list[UUID]:

@@ -18,7 +18,7 @@ from bot.cards.notices import render
 from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
-from bot.flow.drawing import READ
+from bot.flow.drawing import READ, changes
 from bot.flow.life import Scene, action_of
 from bot.flow.picture import review_view
 from bot.policy.people import NotAllowed, Person, subject
@@ -248,7 +248,7 @@ def _answers(card: DraftCard, view: ReviewView) -> list[str]:
     """Approve only beside all there is to read (SPEC section 9)."""
     if card.approval_id is None or card.body is None or not isinstance(view.state, Pending):
         return []
-    return [str(Decision.REJECT), str(Decision.APPROVE) if home.fits(view) else READ]
+    return [str(Decision.REJECT), str(Decision.APPROVE) if home.fits(view) else READ, *changes(card)]
 
 
 def _row(card: DraftCard, decision: str, token: str, holder: str, shown: str) -> TokenRow:

@@ -12,7 +12,7 @@ from bot.cards.blocks import Block, shown_hash
 from bot.cards.views import Buttons, Pending, ReviewView
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import ButtonValue, Decision, Surface, encode_value
-from bot.flow.drawing import READ
+from bot.flow.drawing import READ, changes
 from bot.flow.life import Scene
 from bot.flow.picture import review_view
 from bot.policy.answering import may_answer, qualified_for
@@ -110,7 +110,7 @@ async def open_part(deps: Opening, card: DraftCard, reader: Reader) -> Opened | 
 def _draw_part(
     card: DraftCard, view: ReviewView, reader: Reader, parts: int
 ) -> tuple[Opened, list[TokenRow]]:
-    """Draw one part with its buttons: Approve and Reject on the last, pages turn by a token of this view."""
+    """Draw one part with its buttons: what decides on the last, pages turn by a token of this view."""
     minted: dict[str, str] = {}
     values: dict[str, str] = {}
     if reader.click.surface is Surface.VIEW:
@@ -118,7 +118,8 @@ def _draw_part(
     elif parts > 1:
         minted[READ] = mint_token()
     if reader.part == parts and isinstance(view.state, Pending) and not card.is_expired:
-        minted |= {str(decision): mint_token() for decision in (Decision.APPROVE, Decision.REJECT)}
+        answers = (str(Decision.APPROVE), str(Decision.REJECT), *changes(card))
+        minted |= {decision: mint_token() for decision in answers}
     values |= {name: encode_value(ButtonValue(token, card.revision)) for name, token in minted.items()}
     shown = _hash_of_all(replace(view, buttons=Buttons()), parts)
     drawn = reading.ReadView(replace(view, buttons=Buttons(**values)), reader.part, in_line=reader.in_line)

@@ -25,7 +25,7 @@ from tests.cards.samples import (
     value,
 )
 
-BUTTONS = Buttons(approve=value("a"), reject=value("b"), read=value("c"))
+BUTTONS = Buttons(approve=value("a"), reject=value("b"), read=value("c"), edit=value("d"), redraft=value("e"))
 SHORT = replace(
     PLAIN,
     draft=(Field("subject", "Your refund"), Field("body", "45 EUR, today.")),

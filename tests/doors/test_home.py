@@ -17,6 +17,7 @@ from tests.makers import change, insert_vote, make_draft, make_effect, make_wait
 
 PUBLISH = "views.publish"
 REVIEWED = {"reviewers": [S_REVIEWERS]}
+DRAFTED = REVIEWED | {"redrafts": 3, "prompt_version": "x"}
 
 
 async def open_home(world: World, user: str = U_ALICE) -> str:
@@ -56,12 +57,12 @@ async def test_what_waits(world: World) -> None:
     assert said.index("customer:old") < said.index("customer:new")
     assert "It ships Monday." in said
     assert "amy@example.test" in said
-    assert actions(world) == ["stet.approve", "stet.reject"] * 2
+    assert actions(world) == ["stet.approve", "stet.reject", "stet.edit"] * 2
     stored = rows(world.dsn, "SELECT surface, holder, card_id, decision FROM approval_tokens")
     assert {(row["surface"], row["holder"], row["card_id"]) for row in stored} == {
         ("home", f"slack:{TEAM}:{U_ALICE}", None)
     }
-    assert sorted(row["decision"] for row in stored) == ["approve", "approve", "reject", "reject"]
+    assert sorted(row["decision"] for row in stored) == sorted(["approve", "edit", "reject"] * 2)
 
 
 # Approve on the Home decides as on the card, with the hash of what stood there, and says what became of it.
@@ -85,7 +86,14 @@ async def test_reject_and_read(world: World) -> None:
         world.dsn, snapshot=REVIEWED, run={"entity": "customer:43"}, body={"body": "One.\nTwo.\nThree."}
     )
     await open_home(world)
-    assert actions(world) == ["stet.approve", "stet.reject", "stet.read", "stet.reject"]
+    assert actions(world) == [
+        "stet.approve",
+        "stet.reject",
+        "stet.edit",
+        "stet.read",
+        "stet.reject",
+        "stet.edit",
+    ]
     await press(world, "stet.reject")
     await world.slack.actor.submit(U_ALICE, {"stet.answer": "No"})
     await press(world, "stet.read")
@@ -95,6 +103,32 @@ async def test_reject_and_read(world: World) -> None:
         {"entity": "customer:42", "status": "rejected"},
         {"entity": "customer:43", "status": "approved"},
     ]
+
+
+# Edit and Redraft on the Home open their windows there and count as on the card.
+async def test_edit_and_redraft(world: World) -> None:
+    make_draft(world.dsn, snapshot=DRAFTED, run={"entity": "customer:a"})
+    await open_home(world)
+    assert actions(world) == ["stet.approve", "stet.reject", "stet.edit", "stet.redraft"]
+    await press(world, "stet.edit")
+    await world.slack.actor.submit(U_ALICE, {"stet.edit.body": "It ships Friday."})
+    assert "revision 2" in plain(world.window(U_ALICE))
+    assert rows(world.dsn, "SELECT revision, author FROM revisions ORDER BY revision")[1] == {
+        "revision": 2,
+        "author": f"slack:{TEAM}:{U_ALICE}",
+    }
+    await world.slack.actor.dismiss(U_ALICE)
+    assert "It ships Friday." in await open_home(world)
+    await press(world, "stet.redraft")
+    await world.slack.actor.submit(U_ALICE, {"stet.answer": "Friendlier"})
+    assert rows(world.dsn, "SELECT wish, revision FROM redrafts") == [{"wish": "Friendlier", "revision": 2}]
+
+
+# A draft that nobody may edit, and that was made upstream, has neither button.
+async def test_neither_edit_nor_redraft(world: World) -> None:
+    make_draft(world.dsn, snapshot=REVIEWED | {"editable": []})
+    await open_home(world)
+    assert actions(world) == ["stet.approve", "stet.reject"]
 
 
 # The buttons of one person's Home are nobody else's, and of no other surface.
@@ -201,7 +235,7 @@ async def test_old_buttons_go(world: World) -> None:
     await open_home(world)
     change(world.dsn, "UPDATE approval_tokens SET minted_at = now() - interval '11 minutes'")
     await open_home(world)
-    assert rows(world.dsn, "SELECT count(*) AS n FROM approval_tokens") == [{"n": 2}]
+    assert rows(world.dsn, "SELECT count(*) AS n FROM approval_tokens") == [{"n": 3}]
     blocks = world.slack.state.homes[U_ALICE].content["blocks"]
     values = [one["value"] for block in blocks if block["type"] == "actions" for one in block["elements"]]
     kept = {row["token_hash"] for row in rows(world.dsn, "SELECT token_hash FROM approval_tokens")}

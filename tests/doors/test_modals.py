@@ -101,6 +101,38 @@ async def test_reject_after_reading(world: World) -> None:
     assert world.counters() == (1, 0)
 
 
+# So do its Edit and Redraft; saved, closing closes what was read too, and unchanged one is back at reading.
+async def test_edit_after_reading(world: World) -> None:
+    card = world.card({"redrafts": 3, "prompt_version": "x"})
+    actor = world.slack.actor
+    await card.click(U_ALICE, "read")
+    await actor.press(U_ALICE, "stet.edit")
+    assert len(world.slack.state.open_views[U_ALICE]) == 2
+    await actor.submit(U_ALICE, {})
+    await actor.dismiss(U_ALICE)
+    assert "It ships Monday." in plain(world.window(U_ALICE))
+    await actor.press(U_ALICE, "stet.edit")
+    await actor.submit(U_ALICE, {"stet.edit.body": "It ships Friday."})
+    assert "revision 2" in plain(world.window(U_ALICE))
+    await actor.dismiss(U_ALICE)
+    assert world.slack.state.view_on_top(U_ALICE) is None
+    assert rows(world.dsn, "SELECT body ->> 'body' AS said FROM revisions WHERE revision = 2") == [
+        {"said": "It ships Friday."}
+    ]
+
+
+# Redraft from the read modal asks on top of it, closes it too, and keeps the wish.
+async def test_redraft_after_reading(world: World) -> None:
+    card = world.card({"redrafts": 3, "prompt_version": "x"})
+    actor = world.slack.actor
+    await card.click(U_ALICE, "read")
+    await actor.press(U_ALICE, "stet.redraft")
+    await actor.submit(U_ALICE, {"stet.answer": "Friendlier"})
+    await actor.dismiss(U_ALICE)
+    assert world.slack.state.view_on_top(U_ALICE) is None
+    assert rows(world.dsn, "SELECT wish FROM redrafts") == [{"wish": "Friendlier"}]
+
+
 # Slack may leave the person's team out: then that of the window's holder counts, if it is the same person.
 async def test_without_team(world: World, asked: CardBefore) -> None:
     def without(body: dict[str, Any]) -> None:

@@ -53,6 +53,19 @@ async def test_reject_in_line(world: World) -> None:
     assert rows(world.dsn, "SELECT status FROM drafts") == [{"status": "rejected"}]
 
 
+# Edit in line asks on top of the modal, and makes the next revision of the draft that was shown.
+async def test_edit_in_line(world: World) -> None:
+    ts = in_line(world, 2)
+    actor = world.slack.actor
+    await actor.click(U_ALICE, C_REVIEW, ts, NEXT)
+    await actor.press(U_ALICE, "stet.edit")
+    assert len(world.slack.state.open_views[U_ALICE]) == 2
+    await actor.submit(U_ALICE, {"stet.edit.body": "It ships Friday."})
+    assert rows(world.dsn, "SELECT entity FROM drafts WHERE revision = 2") == [
+        {"entity": "customer_email:0000"}
+    ]
+
+
 # Two people who open the same draft decide it once; the other hears whose decision it was.
 async def test_two_reviewers(world: World) -> None:
     ts = in_line(world, 1)

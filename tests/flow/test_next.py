@@ -55,7 +55,7 @@ async def test_first_in_line(dsn: str, db: Database) -> None:
     make_waiting(dsn, 3)
     opened = await open_next(opening(db), ALICE)
     assert entity(opened) == "0000"
-    assert set(buttons(opened)) == {"stet.approve", "stet.reject", "stet.queue.next"}
+    assert set(buttons(opened)) == {"stet.approve", "stet.reject", "stet.edit", "stet.queue.next"}
     stored = rows(dsn, "SELECT DISTINCT surface, holder FROM approval_tokens")
     assert stored == [{"surface": "view", "holder": f"slack:{HOME}:U0ALICE"}]
     answer = await decide(deciding(db), within(opened, "stet.approve"))
