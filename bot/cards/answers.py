@@ -170,16 +170,24 @@ def _switch(switch: SwitchView) -> list[Said]:
 
 
 def queue(
-    waiting: Sequence[Waiting], *, counts: Mapping[str, int] | None = None, language: str = "en"
+    waiting: Sequence[Waiting],
+    *,
+    counts: Mapping[str, int] | None = None,
+    is_whole: bool = True,
+    language: str = "en",
 ) -> Notice:
-    """List what waits for the caller, in the order given; `counts`: how many there are of each kind."""
+    """List what waits for the caller, in the order given; `counts`: how many there are of each kind.
+
+    Not `is_whole`: more may wait for them, which could not be found out.
+    """
+    unsure = [] if is_whole else [Said("queue.not_whole")]
     if not waiting:
-        return Notice((Said("queue.empty"),), language)
+        return Notice(tuple(unsure or [Said("queue.empty")]), language)
     count = sum(counts.values()) if counts else len(waiting)
     by_kind = [_kind_line(kind, n) for kind, n in (counts or {}).items()] if len(counts or {}) > 1 else []
     shown = [_queue_line(item) for item in waiting[:MOST_LINES]]
     more = [Said("queue.more", {"count": count - len(shown)})] if count > len(shown) else []
-    return Notice((Said("queue.title", {"count": count}), *by_kind, *shown, *more), language)
+    return Notice((Said("queue.title", {"count": count}), *by_kind, *shown, *more, *unsure), language)
 
 
 def _kind_line(kind: str, count: int) -> Said:

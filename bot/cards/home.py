@@ -93,7 +93,10 @@ class AdminView:
 
 @dataclass(frozen=True, slots=True)
 class HomeView:
-    """Everything on one person's Home; `waiting` is one page of `total`, with this Home's own buttons."""
+    """Everything on one person's Home; `waiting` is one page of `total`, with this Home's own buttons.
+
+    Not `is_whole`: more may wait for them, which could not be found out.
+    """
 
     waiting: tuple[ReviewView, ...]
     total: int
@@ -101,6 +104,7 @@ class HomeView:
     decided: tuple[Decided, ...] = ()
     admin: AdminView | None = None
     language: str = "en"
+    is_whole: bool = True
 
 
 def page_of_action(action_id: str) -> int | None:
@@ -186,12 +190,13 @@ def _item_buttons(view: ReviewView) -> list[Element]:
 
 def _waiting(view: HomeView) -> list[Block]:
     language, pages = view.language, page_count(view.total)
+    unsure = [] if view.is_whole else [phrase(language, "queue.not_whole")]
     if not view.waiting:
-        return [rich("stet.home.head", section(phrase(language, "queue.empty")))]
+        return [rich("stet.home.head", lines(unsure or [phrase(language, "queue.empty")]))]
     head = phrase(language, "queue.title", count=f"{view.total:,}")
     if pages > 1:
         head += [words("  "), *phrase(language, "home.page", page=str(view.page), pages=str(pages))]
-    blocks = [rich("stet.home.head", section(head))]
+    blocks = [rich("stet.home.head", lines([head, *unsure]))]
     for number, item in enumerate(view.waiting):
         blocks += item_blocks(item, number)
     turned = [(view.page - 1, "home.before"), (view.page + 1, "home.next")]

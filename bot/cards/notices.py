@@ -72,6 +72,7 @@ class Refusal(StrEnum):
     NOT_EDITABLE = "not_editable"
     TYPED_WRONG = "typed_wrong"
     NOT_ADMIN = "not_admin"
+    ADMINS_UNREADABLE = "admins_unreadable"
     EFFECT_MOVED = "effect_moved"
     TOO_SLOW = "too_slow"
     NOT_KNOWN_YET = "not_known_yet"

@@ -41,6 +41,7 @@ WORDS: Final[dict[str, str]] = {
     "refused.not_editable": "No part of this draft can be edited in Slack. Please redraft it or reject it.",
     "refused.typed_wrong": "That is not what the card names. Nothing was decided.",
     "refused.not_admin": "Only admins may do this.",
+    "refused.admins_unreadable": "I cannot read who the admins are. Nothing was changed. Please try again.",
     "refused.effect_moved": "This was settled or has changed in the meantime. The card shows how.",
     "refused.too_slow": "That took too long. Nothing was decided. Please try again.",
     "refused.not_known_yet": "Not known yet whether this was decided. The card will show it.",
@@ -156,6 +157,10 @@ WORDS: Final[dict[str, str]] = {
     ),
     "queue.title": "*Waiting for you: {count}*",
     "queue.empty": "Nothing waits for you.",
+    "queue.not_whole": (
+        "I cannot read every group of reviewers just now, so more may wait for you than I can show."
+        " Please try again in a minute."
+    ),
     "queue.line": "{kind} · {entity} · since {since}, expires {expires}",
     "queue.line_open": "{kind} · {entity} · since {since}",
     "queue.kind": "{kind}: {count}",

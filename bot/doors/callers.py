@@ -15,6 +15,7 @@ from store.database import Database
 from store.errors import DatabaseAway
 
 NOT_ADMIN: Final = "not_admin"
+ADMINS_UNREADABLE: Final = "admins_unreadable"
 
 
 class Accounts(Protocol):
@@ -33,6 +34,14 @@ class PolicyHolder(Protocol):
     @property
     def kinds(self) -> Mapping[str, Kind]:
         """The kinds by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The kinds that somebody may review today; not `is_whole`: a group was not read, there may be more."""
+
+    kinds: tuple[str, ...]
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +70,15 @@ class Callers:
         """A full member who may close the switch, or why not."""
         return await self._listed(caller, (*self.admins, *self.killers))
 
-    async def kinds_of(self, person: Person) -> list[str]:
-        """The kinds that a full member may review today."""
+    async def kinds_of(self, person: Person) -> Reviewed:
+        """What a full member may review today, as far as Slack says who they are."""
         kinds = self.policy.kinds
         groups = await self._groups({entry for kind in kinds.values() for entry in kind.reviewers})
-        return [
-            name
-            for name, kind in kinds.items()
-            if isinstance(find_member(person, kind.reviewers, groups=groups), Allowed)
-        ]
+        found = {name: find_member(person, kind.reviewers, groups=groups) for name, kind in kinds.items()}
+        return Reviewed(
+            tuple(name for name, member in found.items() if isinstance(member, Allowed)),
+            NotAllowed(Bar.GROUP_UNREADABLE) not in found.values(),
+        )
 
     async def _listed(self, caller: Caller, listed: Collection[str]) -> Person | NotAllowed:
         person = await self.member(caller)
@@ -78,7 +87,7 @@ class Callers:
         found = find_member(person, listed, groups=await self._groups(listed))
         if isinstance(found, Allowed):
             return person
-        return found if found.reason == Bar.GROUP_UNREADABLE else NotAllowed(NOT_ADMIN)
+        return NotAllowed(ADMINS_UNREADABLE if found.reason == Bar.GROUP_UNREADABLE else NOT_ADMIN)
 
     async def _groups(self, listed: Collection[str]) -> Mapping[str, frozenset[str] | None]:
         return await self.people.members(sorted({entry for entry in listed if entry.startswith("S")}))

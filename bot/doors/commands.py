@@ -10,12 +10,12 @@ from typing import Final
 from bot.cards import answers, history
 from bot.cards.lives import Who
 from bot.cards.notices import Notice, Refusal, refused
-from bot.doors.callers import Callers, name_person, record_refusal
+from bot.doors.callers import ADMINS_UNREADABLE, Callers, name_person, record_refusal
 from bot.doors.limited import read_keeping
 from bot.doors.payloads import Caller, Command
 from bot.doors.switching import Switching, kill, resume
 from bot.doors.typed import read_key, read_typed
-from bot.policy.people import NotAllowed, Person
+from bot.policy.people import Bar, NotAllowed, Person
 from store import asking, audit
 from store.asking import Asker, KeyHistory
 from store.database import Database
@@ -104,7 +104,7 @@ async def _refuse(deps: Commands, caller: Caller, word: str, reason: str) -> Not
     await record_refusal(deps.db, caller, {"command": named, "why": reason})
     if reason == "kill_only":
         return answers.answer("resume.not_allowed", language=deps.language)
-    if reason in (Refusal.NOT_ADMIN, Refusal.UNKNOWN, Refusal.GROUP_UNREADABLE):
+    if reason in (Refusal.NOT_ADMIN, Refusal.UNKNOWN, Refusal.ADMINS_UNREADABLE):
         return refused(Refusal(reason), language=deps.language)
     return answers.usage("members_only", language=deps.language)
 
@@ -136,35 +136,44 @@ async def _status(deps: Commands) -> Notice:
 
 async def waiting_for(deps: Commands, person: Person) -> Notice:
     """List what waits for a full member: open drafts of the kinds they may review, as on their Home."""
-    asker = Asker(name_person(person), await deps.callers.kinds_of(person))
+    reviewed = await deps.callers.kinds_of(person)
+    asker = Asker(name_person(person), reviewed.kinds)
     async with deps.db.connection() as conn:
         counts = await asking.count_waiting(conn, asker)
         rows = await asking.list_waiting(conn, asker, most=answers.MOST_LINES)
     waiting = [answers.Waiting(row.kind, row.entity, row.opened_at, row.expires_at) for row in rows]
-    return answers.queue(waiting, counts={one.kind: one.n for one in counts}, language=deps.language)
+    found = {one.kind: one.n for one in counts}
+    return answers.queue(waiting, counts=found, is_whole=reviewed.is_whole, language=deps.language)
 
 
 async def _show(deps: Commands, asked: _Asked) -> Notice:
     if not asked.rest:
         return answers.usage("key_missing", command="show", language=deps.language)
-    never_seen = answers.usage("key_unknown", key=asked.rest[:200], language=deps.language)
     async with deps.db.connection() as conn:
         found = await asking.find_history(conn, _keys(deps, asked.rest))
-    if found is None:
-        return never_seen
-    if not await _may_read(deps, asked, found.kind):
-        # What they may not read, they may not learn the existence of either.
-        await record_refusal(deps.db, asked.caller, {"command": "show", "why": "not_reviewer"})
-        return never_seen
+    bar = await _why_not_read(deps, asked, found.kind if found else None)
+    if bar is not None:
+        if found is not None:
+            await record_refusal(deps.db, asked.caller, {"command": "show", "why": bar})
+        if bar == Bar.GROUP_UNREADABLE:
+            return refused(Refusal.GROUP_UNREADABLE, language=deps.language)
+    if found is None or bar is not None:
+        return answers.usage("key_unknown", key=asked.rest[:200], language=deps.language)
     async with deps.db.connection() as conn:
         lines = await audit.read_chain(conn, found.idempotency_key)
     return history.shown(_history(found, lines), language=deps.language)
 
 
-async def _may_read(deps: Commands, asked: _Asked, kind: str) -> bool:
-    if kind in await deps.callers.kinds_of(asked.person):
-        return True
-    return isinstance(await deps.callers.admin(asked.caller), Person)
+async def _why_not_read(deps: Commands, asked: _Asked, kind: str | None) -> str | None:
+    """Why they may not read of a kind, None if they may. No kind, for a key that there is not, is any other:
+    what they may not read, they may not learn the existence of either.
+    """
+    reviewed = await deps.callers.kinds_of(asked.person)
+    admin = await deps.callers.admin(asked.caller)
+    if kind in reviewed.kinds or isinstance(admin, Person):
+        return None
+    unread = not reviewed.is_whole or admin.reason == ADMINS_UNREADABLE
+    return Bar.GROUP_UNREADABLE if unread else Bar.NOT_REVIEWER
 
 
 def _keys(deps: Commands, rest: str) -> list[str]:

@@ -61,4 +61,5 @@ async def find_standing(callers: Callers, team_id: str, user_id: str) -> Standin
     if isinstance(person, NotAllowed):
         return person
     is_admin = isinstance(await callers.admin(caller), Person)
-    return Standing(person, tuple(await callers.kinds_of(person)), is_admin)
+    reviewed = await callers.kinds_of(person)
+    return Standing(person, reviewed.kinds, is_admin, reviewed.is_whole)

@@ -14,14 +14,14 @@ from bot.cards import home
 from bot.cards.answers import SwitchView, usage
 from bot.cards.blocks import shown_hash
 from bot.cards.home import AdminView, Decided, HomeView, Unsettled, Week
-from bot.cards.notices import render
+from bot.cards.notices import Refusal, refused, render
 from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
 from bot.flow.drawing import READ, changes
 from bot.flow.life import Scene, action_of
 from bot.flow.picture import review_view
-from bot.policy.people import NotAllowed, Person, subject
+from bot.policy.people import Bar, NotAllowed, Person, subject
 from bot.policy.tokens import hash_token, mint_token
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackOk, SlackRefused
 from bot.slack.client import SlackClient
@@ -43,11 +43,15 @@ WEEK_SECONDS: Final = 300.0  # The week's figures may be five minutes old: they 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Who somebody is to us: the kinds they may review today, and whether they are an admin."""
+    """Who somebody is to us: the kinds they may review today, and whether they are an admin.
+
+    Not `is_whole`: a group could not be read, so that there may be more kinds.
+    """
 
     person: Person
     kinds: tuple[str, ...]
     is_admin: bool
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Homes:
         """
         standing = await self._deps.standing(team_id, user_id)
         if isinstance(standing, NotAllowed):
-            await self._refuse(user_id)
+            await self._refuse(user_id, standing.reason)
             return
         async with self._deps.db.connection() as conn:
             row = await homes.open_home(conn, team_id=team_id, user_id=user_id, page=page)
@@ -127,8 +131,14 @@ class Homes:
             await homes.drop_home_tokens(conn, drawn.holder)
         return True
 
-    async def _refuse(self, user_id: str) -> None:
-        notice = usage("members_only", language=self._deps.language)
+    async def _refuse(self, user_id: str, why: str) -> None:
+        language = self._deps.language
+        unread = why == Bar.UNKNOWN
+        notice = (
+            refused(Refusal.UNKNOWN, language=language)
+            if unread
+            else usage("members_only", language=language)
+        )
         answer = await self._deps.slack.publish_home(user_id, {"type": "home", "blocks": render(notice)})
         self._deps.pace.heard(METHOD, answer, now=self._deps.clock())
 
@@ -147,6 +157,7 @@ class Homes:
             total=total,
             page=page,
             decided=decided,
+            is_whole=standing.is_whole,
             admin=await self._admin() if standing.is_admin else None,
             language=language,
         )
