@@ -32,7 +32,41 @@ SELECT 'sent, and the run not completed', d.draft_id::text
 UNION ALL
 SELECT 'completed, and the draft not sent', e.effect_id::text
   FROM effect_outbox AS e JOIN drafts AS d USING (draft_id)
- WHERE e.effect_type <> 'resume' AND e.state = 'completed' AND d.status <> 'sent'
+ WHERE e.effect_type <> 'resume' AND e.state = 'completed' AND d.status <> 'sent' AND e.clause IS NULL
+UNION ALL
+SELECT 'one of several is not completed, and the draft sent', e.effect_id::text
+  FROM effect_outbox AS e JOIN drafts AS d USING (draft_id)
+ WHERE e.clause IS NOT NULL AND e.undo_of IS NULL AND d.status = 'sent'
+   AND e.state NOT IN ('completed', 'cancelled')
+UNION ALL
+SELECT 'approved, and nothing of it is open', draft_id::text FROM drafts AS d
+ WHERE status IN ('approved', 'scheduled') AND NOT EXISTS (
+       SELECT FROM effect_outbox AS e
+        WHERE e.draft_id = d.draft_id AND e.state IN ('pending', 'sending', 'unknown'))
+UNION ALL
+SELECT 'it waits for what never comes', e.effect_id::text
+  FROM effect_outbox AS e JOIN effect_outbox AS o ON o.effect_id = e.after_id
+ WHERE e.state IN ('pending', 'sending', 'unknown') AND o.state IN ('failed', 'cancelled')
+UNION ALL
+SELECT 'it left before what it waits for', e.effect_id::text
+  FROM effect_outbox AS e JOIN effect_outbox AS o ON o.effect_id = e.after_id
+ WHERE (e.started_at IS NOT NULL OR e.state = 'completed') AND o.state <> 'completed'
+UNION ALL
+SELECT 'undone, and never done', e.effect_id::text
+  FROM effect_outbox AS e JOIN effect_outbox AS o ON o.effect_id = e.undo_of WHERE o.state <> 'completed'
+UNION ALL
+SELECT 'undone, and something of it is open', e.effect_id::text
+  FROM effect_outbox AS e JOIN effect_outbox AS o ON o.run_id = e.run_id
+ WHERE e.undo_of IS NOT NULL AND e.state <> 'cancelled' AND o.undo_of IS NULL AND o.effect_type <> 'resume'
+   AND o.state IN ('pending', 'sending', 'unknown')
+UNION ALL
+SELECT 'a newer version, and one of several waits for nothing', e.effect_id::text
+  FROM effect_outbox AS e JOIN draft_heads AS h USING (draft_key)
+ WHERE e.clause IS NOT NULL AND e.undo_of IS NULL AND e.state = 'pending' AND e.ambiguous_at IS NULL
+   AND h.source_version > e.known_version AND NOT EXISTS (
+       SELECT FROM effect_outbox AS o
+        WHERE o.run_id = e.run_id AND o.undo_of IS NULL AND o.effect_type <> 'resume'
+          AND (o.state = 'unknown' OR o.state = 'pending' AND o.ambiguous_at IS NOT NULL))
 UNION ALL
 SELECT 'approved, and no effect', draft_id::text FROM drafts AS d WHERE status = 'approved'
    AND NOT EXISTS (SELECT FROM effect_outbox AS e WHERE e.draft_id = d.draft_id AND e.state <> 'cancelled')
@@ -62,7 +96,7 @@ SELECT 'a newer version, and the older draft approved', d.draft_id::text
   FROM drafts AS d JOIN draft_heads AS h USING (draft_key)
  WHERE d.status IN ('approved', 'scheduled') AND h.source_version > d.known_version
    AND EXISTS (SELECT FROM effect_outbox AS e WHERE e.draft_id = d.draft_id AND e.state = 'pending'
-                  AND e.ambiguous_at IS NULL)
+                  AND e.ambiguous_at IS NULL AND e.clause IS NULL)
 """
 MOVED = """
 SELECT (SELECT jsonb_agg(to_jsonb(d) - 'updated_at' ORDER BY draft_id) FROM drafts AS d) AS drafts,
@@ -170,6 +204,8 @@ def check_bytes(whole: Whole, effect: dict[str, Any], body: dict[str, Any]) -> N
         revision=body["revision"],
     )
     assert revision["body_hash"] == body_hash(body["output"])
+    if "undoes" in body:
+        return
     decided = rows(
         whole.dsn,
         "SELECT * FROM approvals WHERE draft_id = %(draft_id)s AND revision = %(revision)s"
@@ -201,7 +237,8 @@ def ended_tokens(whole: Whole) -> list[dict[str, Any]]:
         whole.dsn,
         "SELECT t.token_hash, t.revision, t.decision, c.channel, c.ts FROM approval_tokens AS t"
         " JOIN approvals AS a USING (approval_id) JOIN cards AS c USING (card_id)"
-        " WHERE a.ended_at IS NOT NULL AND t.surface = 'message' AND t.decision NOT IN ('cancel', 'read')"
+        " WHERE a.ended_at IS NOT NULL AND t.surface = 'message'"
+        " AND t.decision NOT IN ('cancel', 'read', 'undo')"
         " AND c.ts IS NOT NULL AND t.token_hash = ANY(%(seen)s) AND c.channel = %(channel)s"
         " ORDER BY a.ended_at DESC, t.token_hash",
         seen=list(whole.seen),

@@ -91,6 +91,9 @@ BUTTONS = (
     "stet.redraft",
     "stet.cancel",
     "stet.read",
+    "stet.undo",
+    "stet.undo.2",
+    "stet.undo.3",
 )
 
 
@@ -249,6 +252,19 @@ class Play:
         message = self.card(a)
         if message is not None:
             await self.press_on(message, REVIEWERS[b % len(REVIEWERS)], "stet.approve")
+
+    async def undo(self, a: int, b: int, _c: int) -> None:
+        """A reviewer takes back what was delivered."""
+        names = [name for name in BUTTONS if name.startswith("stet.undo")]
+        cards = [
+            (card, name)
+            for card in self.slack.state.channel_messages(C_REVIEW)
+            for name in names
+            if name in action_ids(card.blocks)
+        ]
+        if cards:
+            card, name = cards[a % len(cards)]
+            await self.press_on(card, REVIEWERS[b % len(REVIEWERS)], name)
 
     async def press_old(self, a: int, b: int, c: int) -> None:
         """Somebody presses a button that their screen still shows."""
@@ -464,6 +480,7 @@ OFTEN: tuple[tuple[Act, int], ...] = (
     (Play.switch, 1),
     (Play.press, 6),
     (Play.vote, 10),
+    (Play.undo, 3),
     (Play.press_old, 2),
     (Play.together, 3),
     (Play.replay, 1),

@@ -40,12 +40,12 @@ from tests.flow.screens import QUICK
 from tests.makers import change
 from tests.processes import PATIENCE_SECONDS
 
-KINDS = ("customer_email", "refund", "note", "notice")
+KINDS = ("customer_email", "refund", "note", "notice", "order")
 TARGET = "/webhook/act-"
 # The order of what follows an event; each runs until all of them find nothing more to do.
 STEPS = (
     *("withdraw", "expire", "draft", "redraft", "places", "show", "dispatch", "recover", "resume"),
-    *("alert", "home", "count", "switched", "sweep"),
+    *("alert", "home", "count", "switched", "sweep", "tell"),
 )
 MOST_ROUNDS = 60  # A net under steps that never come to rest.
 
@@ -69,18 +69,52 @@ type = "string"
 type = "string"
 [kinds.{name}.output.properties.label]
 type = "string"
-[kinds.{name}.effect]
-type = "http"
-target = "{world}{target}{name}"
-recipient = "payload.to"
-response_id = "id"
-lookup = "{world}/webhook/sent/{{effect_id}}"
 [[kinds.{name}.rules]]
 level = "allow"
 path = "output.label"
 op = "in"
 value = ["shipping"]
 message = "About a parcel."
+"""
+_EFFECT = """
+[kinds.{name}.effect]
+type = "http"
+target = "{world}{target}{name}"
+recipient = "payload.to"
+response_id = "id"
+lookup = "{world}/webhook/sent/{{effect_id}}"
+"""
+_EFFECTS = """
+[[kinds.{name}.effects]]
+name = "mail"
+type = "http"
+target = "{world}{target}{name}"
+recipient = "payload.to"
+response_id = "id"
+lookup = "{world}/webhook/sent/{{effect_id}}"
+[kinds.{name}.effects.undo]
+type = "http"
+target = "{world}{target}{name}-undo"
+recipient = "payload.to"
+response_id = "id"
+lookup = "{world}/webhook/sent/{{effect_id}}"
+[[kinds.{name}.effects]]
+name = "entry"
+after = "mail"
+type = "http"
+target = "{world}{target}{name}-entry"
+response_id = "id"
+lookup = "{world}/webhook/sent/{{effect_id}}"
+[[kinds.{name}.effects]]
+name = "news"
+type = "http"
+target = "{world}{target}{name}-news"
+response_id = "id"
+idempotent = true
+[kinds.{name}.effects.undo]
+type = "http"
+target = "{world}{target}{name}-old"
+response_id = "id"
 """
 _EARNED = """
 [kinds.notice.earned]
@@ -97,12 +131,13 @@ _DUE = (
 
 
 def policy_text(world_url: str) -> str:
-    """Every gate, one voter and two, every way to confirm."""
+    """Every gate, one voter and two, every way to confirm; one effect and several, which can be undone."""
     kinds = {
         "customer_email": ('"approve_first"', 1, "true", "none"),
         "refund": ('"approve_first"', 2, "false", "typed"),
         "note": ('"delayed"\ncancel_window = "10m"', 1, "false", "dialog"),
         "notice": ('"by_exception"', 2, "false", "none"),
+        "order": ('"approve_first"', 1, "false", "none"),
     }
     where = {"channel": C_REVIEW, "reviewers": S_REVIEWERS, "world": world_url, "target": TARGET}
     names = ("gate", "quorum", "separate", "confirm")
@@ -110,7 +145,8 @@ def policy_text(world_url: str) -> str:
         _POLICY.format(name=name, **where, **dict(zip(names, terms, strict=True)))
         for name, terms in kinds.items()
     ]
-    return "".join(tables) + _EARNED
+    effects = [(_EFFECTS if name == "order" else _EFFECT).format(name=name, **where) for name in kinds]
+    return "".join((*tables, *effects, _EARNED))
 
 
 @dataclass(frozen=True, slots=True)
