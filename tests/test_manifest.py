@@ -23,6 +23,7 @@ SCOPES = {
     "conversations.history": {"channels:history", "groups:history"},
     "conversations.replies": {"channels:history", "groups:history"},
     "conversations.info": {"channels:read", "groups:read"},
+    "usergroups.list": {"usergroups:read"},
     "usergroups.users.list": {"usergroups:read"},
     "users.info": {"users:read"},
     "views.open": set(),

@@ -20,6 +20,7 @@ TIERS: Final = {
     "views.update": 100,
     "views.publish": 100,
     "users.info": 100,
+    "usergroups.list": 20,
     "usergroups.users.list": 20,
     "conversations.info": 50,
     "conversations.history": 50,

@@ -1,6 +1,6 @@
 """The stand-in's reading methods: who we are, people, groups, channels and what was said in them.
 
-Source: Slack's pages of auth.test, users.info, usergroups.users.list and conversations.*.
+Source: Slack's pages of auth.test, users.info, usergroups.* and conversations.*.
 """
 
 from typing import Any, Final
@@ -35,6 +35,30 @@ def users_info(state: SlackState, arguments: Arguments) -> dict[str, Any]:
             told = user.locale is not None and flag(arguments, "include_locale")
             return {"user": user.as_slack() | ({"locale": user.locale} if told else {})}
     raise Refusal("user_not_found")
+
+
+def list_groups(state: SlackState, arguments: Arguments) -> dict[str, Any]:
+    """usergroups.list: only in paid plans; who stands in them only if asked for."""
+    if not state.workspace.paid_plan:
+        raise Refusal("plan_upgrade_required")
+    with_users = flag(arguments, "include_users")
+    return {
+        "usergroups": [
+            {
+                "id": group_id,
+                "team_id": TEAM,
+                "is_usergroup": True,
+                "name": name,
+                "description": "",
+                "handle": handle,
+                "date_delete": 0,
+                "user_count": len(members),
+                **({"users": list(members)} if with_users else {}),
+            }
+            for group_id, members in state.workspace.groups.items()
+            for name, handle in [state.workspace.group_names.get(group_id, (group_id, group_id.lower()))]
+        ]
+    }
 
 
 def group_users(state: SlackState, arguments: Arguments) -> dict[str, Any]:
@@ -117,6 +141,14 @@ _PAGE: Final = ("cursor", "inclusive", "include_all_metadata", "latest", "limit"
 READ_METHODS: Final = (
     Method("auth.test", auth_test, None),
     Method("users.info", users_info, "users:read", ("user",), ("include_locale",), reads=True),
+    Method(
+        "usergroups.list",
+        list_groups,
+        "usergroups:read",
+        (),
+        ("include_count", "include_disabled", "include_users", "team_id"),
+        reads=True,
+    ),
     Method(
         "usergroups.users.list",
         group_users,

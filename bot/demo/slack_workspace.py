@@ -29,6 +29,12 @@ S_REVIEWERS: Final = "S0REVIEWERS"
 S_LEADS: Final = "S0LEADS"
 S_ADMINS: Final = "S0ADMINS"
 S_EMPTY: Final = "S0EMPTY"
+GROUP_NAMES: Final = {  # and handles
+    S_REVIEWERS: ("Reviewers", "reviewers"),
+    S_LEADS: ("Leads", "leads"),
+    S_ADMINS: ("Stet admins", "stet-admins"),
+    S_EMPTY: ("Nobody yet", "nobody-yet"),
+}
 
 C_REVIEW: Final = "C0REVIEW"
 C_SUPPORT: Final = "C0SUPPORT"
@@ -154,6 +160,8 @@ class Workspace:
     scopes: set[str] = field(default_factory=lambda: set(SCOPES))
     home_enabled: bool = True
     paid_plan: bool = True
+    group_names: dict[str, tuple[str, str]] = field(default_factory=lambda: dict(GROUP_NAMES))
+    """Name and handle of each user group."""
     forbidden_channels: Mapping[str, set[str]] = field(default_factory=dict)
     """Users who are not in a channel, by channel; everybody else is."""
 

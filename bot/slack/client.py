@@ -218,6 +218,10 @@ class SlackClient:
         """The user ids of one user group; `data["users"]`, disabled groups refused by Slack."""
         return await self._read("usergroups.users.list", usergroup=group)
 
+    async def groups(self) -> SlackAnswer:
+        """Every user group that is not disabled, with its name; `data["usergroups"]`."""
+        return await self._read("usergroups.list")
+
     async def conversation(self, channel: str) -> SlackAnswer:
         """What a channel is: archived, shared with another company, ours to post in; `data["channel"]`."""
         return await self._read("conversations.info", channel=channel)

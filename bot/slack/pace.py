@@ -46,6 +46,7 @@ LIMITS: Final[dict[str, tuple[Limit, ...]]] = {
     "views.update": (TIER_4,),
     "views.publish": (TIER_4,),
     "users.info": (TIER_4,),
+    "usergroups.list": (TIER_2,),
     "usergroups.users.list": (TIER_2,),
 }
 

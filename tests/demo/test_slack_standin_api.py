@@ -139,6 +139,7 @@ async def test_what_the_workspace_decides(bot: Bot) -> None:
     assert await bot.error("conversations.history", channel=C_REVIEW) == "missing_scope"
     workspace.paid_plan = workspace.home_enabled = False
     assert await bot.error("usergroups.users.list", usergroup="S0LEADS") == "plan_upgrade_required"
+    assert await bot.error("usergroups.list") == "plan_upgrade_required"
     home = {"type": "home", "blocks": [SECTION]}
     assert await bot.error("views.publish", user_id=U_ALICE, view=home) == "not_enabled"
 
