@@ -24,6 +24,14 @@ BUTTONS: Final[dict[str, tuple[str, str]]] = {
     ),
     "refund": ("A refund", "Needs two approvals; Bob asked for it, so Bob's does not count."),
     "draft": ("Own draft", "The automation wrote the text itself: no model call, only the gate."),
+    "notice": (
+        "A notice",
+        "By mail, and without approval: it goes out after half a minute unless somebody cancels.",
+    ),
+    "note": (
+        "A team note",
+        "For #support. Once three were approved unedited, the next ones go out by themselves.",
+    ),
     "hostile": ("A hostile ticket", "Tries to talk the model into sending, and to dress up as Slack markup."),
 }
 
@@ -106,6 +114,19 @@ class Desk:
                     "label": "shipping",
                     "needs_human": False,
                 }
+            case "notice":
+                event |= {"event_key": f"notice-{number}-v1", "kind": "shipping_notice"}
+                event["entity"] = f"parcel:{number}"
+                event["draft"] = {
+                    "subject": f"Your parcel {number} is on its way",
+                    "body": f"Hello {payload['name'].capitalize()},\n\n"
+                    "your parcel left us this morning and is with you tomorrow.\n\nKind regards",
+                }
+            case "note":
+                event |= {"event_key": f"note-{number}-v1", "kind": "team_note", "entity": f"shift:{number}"}
+                event["draft"] = {
+                    "text": f"Ticket {number} ({payload['subject']}) was answered; nothing is left to do."
+                }
             case "hostile":
                 payload |= {"subject": "urgent <!here>", "text": HOSTILE}
         if self.resume_base:
@@ -114,6 +135,7 @@ class Desk:
 
 
 _VARIED: Final = frozenset({"again", "newer", "older", "conflict"})
+_WRITTEN_HERE: Final = frozenset({"customer_email", "refund"})  # The kinds with a prompt.
 
 
 def _versioned(event: Mapping[str, Any], version: int) -> dict[str, Any]:
@@ -126,8 +148,7 @@ def _versioned(event: Mapping[str, Any], version: int) -> dict[str, Any]:
 def _newer(event: Mapping[str, Any]) -> dict[str, Any]:
     made = _versioned(event, event["source_version"] + 1)
     made["payload"]["text"] += " One more thing: please answer by phone, I am travelling."
-    made.pop("draft", None)
-    return made
+    return _undrafted(made, " (corrected)")
 
 
 def _older(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,8 +156,17 @@ def _older(event: Mapping[str, Any]) -> dict[str, Any]:
     made = _versioned(event, event["source_version"] - 1)
     made["event_key"] += f"-late-{secrets.token_hex(3)}"
     made["payload"]["text"] = "(written before the other one)"
-    made.pop("draft", None)
-    return made
+    return _undrafted(made, " (older)")
+
+
+def _undrafted(event: dict[str, Any], change: str) -> dict[str, Any]:
+    """Leave the draft to the model; where none writes, upstream changes the last field of its own."""
+    if event["kind"] in _WRITTEN_HERE:
+        event.pop("draft", None)
+    else:
+        *_, last = event["draft"]
+        event["draft"][last] += change
+    return event
 
 
 def _conflicting(event: Mapping[str, Any]) -> dict[str, Any]:

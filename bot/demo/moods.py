@@ -32,7 +32,7 @@ MODEL_MOODS: Final[dict[str, tuple[str, Step | None]]] = {
     "refuses": ("declines: ends there, ops is told", refuse()),
     "hangs": ("never answers", Step(how=MODEL_HANGS)),
 }
-_TARGETS: Final = ("/webhook/send-mail", "/webhook/refund")
+_TARGETS: Final = ("/webhook/send-mail", "/webhook/take-back", "/webhook/refund", "/webhook/crm-note")
 _LOOK_UP_DOWN: Final = status(503)
 WORLD_MOODS: Final[dict[str, tuple[str, Fault | None, Fault | None]]] = {
     HEALTHY: ("does the work and says so", None, None),

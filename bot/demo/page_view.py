@@ -4,6 +4,7 @@ Not here: the routes (page_server) and Slack's own picture (slack_page). Nothing
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from bot.demo import slack_workspace as workspace
 from bot.demo.events import BUTTONS
+from bot.demo.mail import Mail
 from bot.demo.moods import MODEL_MOODS, WORLD_MOODS, Moods
 from bot.demo.slack_page import picture
 from bot.demo.slack_server import SlackStandIn
@@ -68,6 +70,11 @@ class Board:
     posted: list[Posted] = field(default_factory=list)
     switch: Mapping[str, Any] = field(default_factory=lambda: {"state": "starting", "closed": []})
     bot_url: str = ""
+    mails: list[dict[str, Any]] = field(default_factory=list)
+
+    def note_mail(self, mail: Mail) -> None:
+        """Show a mail among what the outside world received."""
+        self.mails.append(_letter(mail, time.time()))
 
     def version(self) -> str:
         """Another text after every change that the page would show."""
@@ -75,6 +82,7 @@ class Board:
         parts = (
             self.slack.state.version,
             len(world.journal),
+            len(self.mails),
             self.moods.script.requests,
             len(self.posted),
             self.moods.model,
@@ -95,7 +103,7 @@ class Board:
                 "users": {each["id"]: each["name"] for each in slack["users"]},
                 "calls": None,
             },
-            "world": gather(received)[:EFFECTS_SHOWN],
+            "world": sorted([*gather(received), *self.mails], key=_arrived, reverse=True)[:EFFECTS_SHOWN],
             "posted": [each.as_json() for each in self.posted[-POSTS_SHOWN:][::-1]],
             "counts": self._counts(received),
             "moods": {"model": self.moods.model, "world": self.moods.world},
@@ -106,6 +114,7 @@ class Board:
     def _counts(self, received: Iterable[Received]) -> dict[str, int]:
         answers = Counter(_word(each) for each in self.posted)
         done = Counter(each.effect_id for each in received if each.done and not _is_resume(each))
+        done.update(each["id"] for each in self.mails)
         return {
             "events": len(self.posted),
             "accepted": answers["accepted"],
@@ -165,6 +174,31 @@ def _entry(name: str, each: Received) -> dict[str, Any]:
         "look_ups": 0,
         "provider_id": None,
     }
+
+
+def _letter(mail: Mail, at: float) -> dict[str, Any]:
+    """A mail as an entry; its Message-ID is what would tell a repeated one."""
+    read = mail.parsed()
+    text = read.get_body(("plain",))
+    body = str(text.get_content()) if text is not None else ""
+    output = {"subject": str(read["Subject"]), "body": body.rstrip()}
+    return {
+        "id": str(read["Message-ID"]),
+        "resume": False,
+        "path": "/mail",
+        "key": None,
+        "at": at,
+        "body": {"recipient": ", ".join(mail.recipients), "output": output},
+        "signed": None,
+        "tries": 1,
+        "done": 1,
+        "look_ups": 0,
+        "provider_id": None,
+    }
+
+
+def _arrived(entry: Mapping[str, Any]) -> float:
+    return float(entry["at"])
 
 
 def _is_resume(each: Received) -> bool:

@@ -17,6 +17,7 @@ import uvicorn
 from bot import wiring
 from bot.demo.events import Desk
 from bot.demo.guest import GuestServer
+from bot.demo.mail import serve_mail
 from bot.demo.model import serve_model
 from bot.demo.moods import Moods
 from bot.demo.page_server import Page
@@ -48,6 +49,7 @@ async def run(port: int = PAGE_PORT) -> None:
         known = Secrets()
         slack = await stack.enter_async_context(SlackStandIn(rate_factor=SLACK_RATE_FACTOR))
         model = await stack.enter_async_context(serve_model())
+        post = await stack.enter_async_context(serve_mail())
         moods = Moods(model.script, WorldServer(World(signing_secret=known.effects), "127.0.0.1", 0))
         stack.push_async_callback(moods.stop)
         moods.start()
@@ -55,7 +57,7 @@ async def run(port: int = PAGE_PORT) -> None:
         by_socket = os.environ.get(SOCKET_SWITCH) == "true"
         settings = Settings.load(
             environment(
-                Addresses(slack.api_url, model.base_url, world),
+                Addresses(slack.api_url, model.base_url, world, f"127.0.0.1:{post.port}"),
                 known,
                 (slack.state.workspace.token, slack.state.workspace.signing_secret),
                 folder=folder,
@@ -65,6 +67,7 @@ async def run(port: int = PAGE_PORT) -> None:
             env_file=folder / ".env",  # absent: the settings of a real installation stay out of this
         )
         board = Board(slack, moods, bot_url=settings.public_url)
+        post.listen(board.note_mail)
         slack.actor.events_url = f"{settings.public_url}/slack/events"
         slack.actor.socket = slack.socket if by_socket else None
         page = Page(board, Desk(resume_base=f"{world}{WAITING}"), known.intake)

@@ -28,11 +28,12 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the stand-ins listen; `world` without a slash at the end."""
+    """Where the stand-ins listen; `world` without a slash at the end, `mail` as host and port."""
 
     slack_api: str
     model: str
     world: str
+    mail: str = "127.0.0.1:9"  # the discard port: mail that nobody takes
 
 
 def write_policy(world_url: str, folder: Path) -> Path:
@@ -60,6 +61,8 @@ def environment(
         "INTAKE_TOKENS": f"{SOURCE}:{known.intake}",
         "EFFECT_SIGNING_SECRET": known.effects,
         "EFFECT_ALLOWED_HOSTS": addresses.world.removeprefix("http://"),
+        "SMTP_URL": f"smtp://{addresses.mail}",
+        "MAIL_FROM": "Parcel service <parcels@stet.example>",
         "AI_ACTIONS_ENABLED": "true",
         "POLICY_FILE": str(write_policy(addresses.world, folder)),
         "ADMIN_USERS": S_ADMINS,

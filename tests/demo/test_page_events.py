@@ -64,6 +64,14 @@ def test_events_are_copies() -> None:
     assert first["payload"]["text"] == text
 
 
+# What upstream writes itself comes with a draft each time, and another one with each version.
+@pytest.mark.parametrize("button", ["notice", "note"])
+def test_no_version_lacks_a_draft(button: str) -> None:
+    desk = Desk()
+    drafts = [desk.make(each)["draft"] for each in (button, "newer", "older")]
+    assert len({json.dumps(draft) for draft in drafts}) == 3
+
+
 # The upstream draft is one that the kind's own schema takes.
 def test_the_upstream_draft_fits() -> None:
     kind = load_policy(POLICY.read_text(encoding="utf-8")).kinds["customer_email"]
@@ -84,8 +92,9 @@ def test_the_settings_are_complete(tmp_path: Any) -> None:
 # The policy that is written aims at the pretend world alone.
 def test_the_policy_aims_at_the_world(tmp_path: Any) -> None:
     policy = load_policy(write_policy("http://127.0.0.1:3", tmp_path).read_text(encoding="utf-8"))
-    targets = {effect.target for kind in policy.kinds.values() for effect in kind.all_effects}
-    assert targets == {
+    effects = [effect for kind in policy.kinds.values() for effect in kind.all_effects]
+    assert {effect.type for effect in effects} == {"http", "smtp", "slack_message"}
+    assert {effect.target for effect in effects if effect.type == "http"} == {
         "http://127.0.0.1:3/webhook/send-mail",
         "http://127.0.0.1:3/webhook/refund",
         "http://127.0.0.1:3/webhook/crm-note",

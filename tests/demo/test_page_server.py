@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.demo.events import Desk
+from bot.demo.mail import Mail
 from bot.demo.model_script import Script
 from bot.demo.moods import MODEL_MOODS, WORLD_MOODS, Moods
 from bot.demo.page_server import Page
@@ -153,3 +154,21 @@ def test_the_outside_world_counts_honestly() -> None:
     (entry,) = gather(world.journal)
     assert (entry["tries"], entry["done"], entry["look_ups"]) == (2, 2, 1)
     assert (entry["key"], entry["provider_id"]) == ("n8n:refund:1", "world-1")
+
+
+# A mail stands among what the outside world received, and counts as delivered.
+async def test_a_mail_is_shown(browser: httpx2.AsyncClient, board: Board) -> None:
+    seen = board.version()
+    board.note_mail(
+        Mail(
+            "a@stet.example",
+            ("amy@customer.example",),
+            b"Subject: On its way\r\nMessage-ID: <e1@x>\r\n\r\nHello\r\n",
+        )
+    )
+    told = (await browser.get("/api/state", params={"user": U_ALICE, "seen": seen})).json()
+    assert told["world"][0]["body"] == {
+        "recipient": "amy@customer.example",
+        "output": {"subject": "On its way", "body": "Hello"},
+    }
+    assert told["counts"]["delivered"] == 1

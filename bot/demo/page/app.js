@@ -1,6 +1,6 @@
 // The page of the demo: one picture, asked for again and again while somebody looks.
 
-import { drawChannel, drawHome, startChannel } from "./channel.js";
+import { drawChannel, drawHome, expectNewest, startChannel } from "./channel.js";
 import { h, post, toast } from "./dom.js";
 import { chooseKey, emptyHistory, loadHistory, offerKeys } from "./history.js";
 import { confirmDialog, drawModal, startModal } from "./modal.js";
@@ -170,7 +170,11 @@ async function start() {
   const choices = await (await fetch("/api/choices")).json();
   self.roles = Object.fromEntries(choices.people.map((each) => [each.id, each.role]));
   self.user = localStorage.getItem("who") in self.roles ? localStorage.getItem("who") : self.user;
-  buildControls(choices, { after: look, show: showKey });
+  const after = () => {
+    expectNewest();
+    return look();
+  };
+  buildControls(choices, { after, show: showKey });
   startChannel({ press: ({ act: name, ...where }, button) => act(name, { ...where, button }), confirm: confirmDialog });
   startModal(act);
   startSlash();

@@ -7,6 +7,7 @@ import { clock, mrkdwn } from "./words.js";
 const NEAR_THE_END = 160;
 const dismissed = new Set();
 let lastWhisper = "";
+let wanted = false;
 let pressIn = async () => {};
 let ask = async () => true;
 
@@ -14,6 +15,11 @@ let ask = async () => true;
 export function startChannel({ press, confirm }) {
   pressIn = press;
   ask = confirm;
+}
+
+/** Whoever sent an event wants to see its card, also where an older one has grown below the edge. */
+export function expectNewest() {
+  wanted = true;
 }
 
 /** Draw one channel into `list`, and keep the reader's place. */
@@ -34,7 +40,9 @@ export function drawChannel(list, slack, channel) {
   list.dataset.channel = channel.id;
   const before = list.childElementCount;
   keep(list, items, (item) => item.message.ts, drawItem, flash);
-  if (!sameChannel || (atEnd && list.childElementCount > before)) showNewest(list);
+  const grown = list.childElementCount > before;
+  if (!sameChannel || ((atEnd || wanted) && grown)) showNewest(list);
+  if (grown) wanted = false;
   showWhisper(list, whispers.at(-1)?.ts ?? "");
 }
 
