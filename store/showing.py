@@ -64,6 +64,7 @@ class DraftCard(CardRow):
     requested_by: str | None
     run_reason: str | None
     recipients: list[str | None]
+    undo_recipients: list[str | None]
     body: dict[str, Any] | None
     author: str
     model: str | None

@@ -204,7 +204,10 @@ def modal_of(language: str, title: str, blocks: Sequence[Block]) -> Block:
 
 def plain(elements: Iterable[Element]) -> str:
     """Elements as plain text, nothing escaped: for buttons' dialogs and titles, where nothing is parsed."""
-    return "".join(str(element.get("text") or element.get("fallback") or "") for element in elements)
+    return "".join(
+        str(element.get("text") or element.get("fallback") or element.get("channel_id") or "")
+        for element in elements
+    )
 
 
 def message_text(elements: Iterable[Element]) -> str:

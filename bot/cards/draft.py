@@ -127,7 +127,7 @@ def draw_changes(old: Sequence[Field], new: Sequence[Field], *, language: str) -
         was, now = (side[name].text if name in side else "" for side in (before, after))
         if was == now:
             continue
-        elements = [outside(title_of(name), limit=NAME_TEXT, bold=True), words("  ")]
+        elements = [outside(title_of(name), limit=NAME_TEXT, bold=True), words("\n")]
         elements += _changes(visible(was), visible(now), room=room, language=language)
         room = max(room - text_length(elements), 0)
         parts.append(section(elements))
@@ -144,12 +144,19 @@ def _changes(old: str, new: str, *, room: int, language: str) -> list[Element]:
         if piece.turn is Turn.SAME:
             text = _context(piece.text, first=i == 0, last=i == len(pieces) - 1)
         shown = cut(text, min(room, ELEMENT_TEXT))
+        if shown.shown and piece.turn is Turn.NEW and i and _touch(pieces[i - 1], piece):
+            elements.append(words(" "))  # Struck through and bold, and yet two words in one to the eye.
         if shown.shown:
             elements.append(_drawn(Piece(piece.turn, shown.shown)))
         if shown.left_out:
             return [*elements, *phrase(language, "diff.more")]
         room -= text_length(elements[-1:])
     return elements
+
+
+def _touch(gone: Piece, new: Piece) -> bool:
+    """Whether what is gone runs into what is new."""
+    return gone.turn is Turn.GONE and not (gone.text[-1].isspace() or new.text[0].isspace())
 
 
 def _context(text: str, *, first: bool, last: bool) -> str:

@@ -139,7 +139,8 @@ def _undo_buttons(view: ReviewView) -> list[Element]:
         label = say(language, "button.undo_part" if len(parts) > 1 else "button.undo", name=name)
         sentence = plain(action_line(language, "confirm.undo", part.undo))
         asks = confirm(language, sentence, say(language, "button.undo"))
-        found.append(button(undo_action(number), label, values[part.effect_id], style="danger", confirm=asks))
+        # No colour: it stands on the card for weeks, and is pressed on the fewest.
+        found.append(button(undo_action(number), label, values[part.effect_id], confirm=asks))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, assert_never
 
-from bot.cards.blocks import Element, date, outside, people, person, phrase, words
+from bot.cards.blocks import Element, channel, date, outside, people, person, phrase, words
 from bot.cards.draft import NAME_TEXT
 from bot.cards.lives import (
     Action,
@@ -31,6 +31,7 @@ from bot.cards.views import (
     Approved,
     Blocked,
     Cancelled,
+    Channel,
     Expired,
     Pending,
     PendingNote,
@@ -74,6 +75,8 @@ def state_title(state: State) -> str:
 
 
 def _life_title(life: Life) -> str:
+    if isinstance(life, SendFailed) and life.by is not None:
+        return "state.givenup"  # It may have arrived: nobody knows, and nobody looks any more.
     return f"state.{type(life).__name__.lower()}"
 
 
@@ -82,9 +85,10 @@ def _undo_title(parts: Sequence[Part]) -> str | None:
     lives = [part.undoing.life for part in parts if part.undoing is not None]
     if not lives:
         return None
-    for lesser, title in ((SendUnknown, "state.undounknown"), (SendFailed, "state.undofailed")):
-        if any(isinstance(life, lesser) for life in lives):
-            return title
+    if any(isinstance(life, SendUnknown) for life in lives):
+        return "state.undounknown"
+    if failed := [life for life in lives if isinstance(life, SendFailed)]:
+        return "state.undofailed" if any(life.by is None for life in failed) else "state.undogivenup"
     if not all(isinstance(life, Sent) for life in lives):
         return "state.undoing"
     left = any(part.undoing is None and isinstance(part.life, Sent) for part in parts)
@@ -207,11 +211,10 @@ def _next(until: datetime | None) -> Element | list[Element]:
 
 
 def _unsent_lines(language: str, life: SendFailed | Dropped) -> list[list[Element]]:
-    key = "life.failed" if isinstance(life, SendFailed) else "life.dropped"
-    found = [phrase(language, key, at=date(life.at), reason=because(language, life.reason))]
     if isinstance(life, SendFailed) and life.by is not None:
-        found.append(phrase(language, "life.given_up", who=person(life.by)))
-    return found
+        return [phrase(language, "life.given_up", who=person(life.by), at=date(life.at))]
+    key = "life.failed" if isinstance(life, SendFailed) else "life.dropped"
+    return [phrase(language, key, at=date(life.at), reason=because(language, life.reason))]
 
 
 def _sent_lines(language: str, life: Sent) -> list[list[Element]]:
@@ -229,11 +232,17 @@ def action_line(language: str, key: str, action: Action, **more: Element) -> lis
     what = phrase(
         language,
         f"action.{does}.{'to' if action.recipient else 'alone'}",
-        recipient=outside(action.recipient or "", limit=RECIPIENT_TEXT, code=True),
-        host=outside(action.host, limit=260, code=True),
+        recipient=_place(does, action.recipient or "", limit=RECIPIENT_TEXT),
+        host=_place(does, action.host, limit=260),
         type=outside(action.effect_type, limit=64, code=True),
     )
     return phrase(language, key, what=what, **more)
+
+
+def _place(does: str, name: str, *, limit: int) -> Element:
+    """Where it goes; a channel of Slack by its name there."""
+    there = channel(Channel(name)) if does == "slack_message" else {}
+    return there if there.get("type") == "channel" else outside(name, limit=limit, code=True)
 
 
 def because(language: str, reason: str) -> list[Element]:

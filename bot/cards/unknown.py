@@ -163,7 +163,8 @@ def _evidence(view: UnknownView) -> list[list[Element]]:
     found = [phrase(language, "unknown.line_dead", attempt=str(evidence.attempt), reason=why, at=dead)]
     looked = date(evidence.looked_at or evidence.dead_at)
     reason = because(language, evidence.look_up_reason or "")
-    found.append(phrase(language, f"unknown.look_up.{evidence.look_up}", at=looked, reason=reason))
+    if view.ending is None or evidence.looked_at is not None:
+        found.append(phrase(language, f"unknown.look_up.{evidence.look_up}", at=looked, reason=reason))
     if view.ending is None and evidence.next_look_at is not None:
         found.append(phrase(language, "unknown.next", at=date(evidence.next_look_at)))
     return found

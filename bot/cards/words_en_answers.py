@@ -84,6 +84,7 @@ WORDS: Final[dict[str, str]] = {
     # Alerts in the operators' channel.
     "alert.payload_conflict": (
         "*Same key, other content.* {key} came again with different content. The first one stands."
+        " Please mend the workflow: one key, one content."
     ),
     "alert.drafting_failed": "*No draft.* {key} could not be drafted ({reason}). {mend}",
     "alert.quota": "*Model quota used up.* {key} could not be drafted. Please check the model account.",
@@ -156,13 +157,13 @@ WORDS: Final[dict[str, str]] = {
         "Waiting for people: {waiting} · to be sent: {queued} · sending: {sending} · unknown: {unknown}"
     ),
     "queue.title": "*Waiting for you: {count}*",
-    "queue.empty": "Nothing waits for you.",
+    "queue.empty": "No draft waits for you.",
     "queue.not_whole": (
         "I cannot read every group of reviewers just now, so more may wait for you than I can show."
         " Please try again in a minute."
     ),
-    "queue.line": "{kind} · {entity} · since {since}, expires {expires}",
-    "queue.line_open": "{kind} · {entity} · since {since}",
+    "queue.line": "• {kind} · {entity} · since {since}, expires {expires}",
+    "queue.line_open": "• {kind} · {entity} · since {since}",
     "queue.kind": "{kind}: {count}",
     "queue.more": "and {count} more",
     "queue.card": (
@@ -176,10 +177,11 @@ WORDS: Final[dict[str, str]] = {
     "home.before": "Previous page",
     "home.read_first": "There is more to read before it can be approved.",
     "home.decided": "*You decided lately*",
-    "home.did.approve": "You approved {what}, {at}",
-    "home.did.reject": "You rejected {what}, {at}",
+    "home.did.approve": "• You approved {what}, {at}",
+    "home.did.reject": "• You rejected {what}, {at}",
     "home.week.events": (
-        "*Last 7 days.* Events: {accepted} · again: {duplicates} · old: {stales} · conflicts: {conflicts}"
+        "*Last 7 days.* Events: {accepted} · repeated: {duplicates} · stale: {stales}"
+        " · conflicts: {conflicts}"
     ),
     "home.week.decisions": "Approved: {approved} · rejected: {rejected} · expired: {expired}",
     "home.week.effects": "Sent: {sent} · failed: {failed}",

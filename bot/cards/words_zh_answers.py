@@ -78,7 +78,8 @@ WORDS: Final[dict[str, str]] = {
     "thread.escalated": "{who}：仍在等待审批，将于 {expires} 过期",
     "thread.escalated_there": "{where} 中仍有草稿等待审批：{kind} · {entity}，将于 {expires} 过期",
     # Alerts in the operators' channel.
-    "alert.payload_conflict": "*同一个键，内容不同。*{key} 再次到达，但内容不同。以第一次的内容为准。",
+    "alert.payload_conflict": "*同一个键，内容不同。*{key} 再次到达，但内容不同。以第一次的内容为准。"
+    "请修正工作流：同一个键只对应一份内容。",
     "alert.drafting_failed": "*没有草稿。*未能为 {key} 写出草稿（{reason}）。{mend}",
     "alert.quota": "*模型额度已用完。*未能为 {key} 写出草稿，请检查模型账户。",
     "alert.budget": "*{scope} 今日的 token 额度已用完。*次日将继续写草稿。",
@@ -146,8 +147,8 @@ WORDS: Final[dict[str, str]] = {
     "queue.kind": "{kind}：{count}",
     "queue.empty": "没有等待您审批的草稿。",
     "queue.not_whole": "暂时无法读取所有审批人用户组，等待您的草稿可能比这里显示的多。请过一分钟再试。",
-    "queue.line": "{kind} · {entity} · {since} 起等待，{expires} 过期",
-    "queue.line_open": "{kind} · {entity} · {since} 起等待",
+    "queue.line": "• {kind} · {entity} · {since} 起等待，{expires} 过期",
+    "queue.line_open": "• {kind} · {entity} · {since} 起等待",
     "queue.more": "还有 {count} 份",
     "queue.card": (
         "*本频道还有 {count} 份在排队。*现有卡片处理后，它们会依次显示。`/stet queue` 可以列出您的待办。"
@@ -159,8 +160,8 @@ WORDS: Final[dict[str, str]] = {
     "home.before": "上一页",
     "home.read_first": "请先查看全文，再批准。",
     "home.decided": "*您最近的审批*",
-    "home.did.approve": "您批准了 {what}，{at}",
-    "home.did.reject": "您驳回了 {what}，{at}",
+    "home.did.approve": "• 您批准了 {what}，{at}",
+    "home.did.reject": "• 您驳回了 {what}，{at}",
     "home.week.events": (
         "*最近 7 天。*事件：{accepted} · 重复：{duplicates} · 过时：{stales} · 冲突：{conflicts}"
     ),

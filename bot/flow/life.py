@@ -107,7 +107,9 @@ def parts_of(card: DraftCard, scene: Scene) -> tuple[Part, ...]:
                 effect.effect_id,
                 actions[index],
                 _life(card, scene, effect),
-                None if back is None else action_of(back["type"], back["target"], None),
+                None
+                if back is None
+                else action_of(back["type"], back["target"], card.undo_recipients[index]),
                 _undoing(card, scene, undo) if undo is not None else None,
             )
         )

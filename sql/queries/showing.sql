@@ -10,6 +10,8 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        r.idempotency_key, r.state AS run_state, r.finished_at, i.record_url, i.requested_by, i.reason AS run_reason,
        (SELECT jsonb_agg(i.payload #>> (string_to_array(one.effect ->> 'recipient', '.'))[2:] ORDER BY one.n)
           FROM jsonb_array_elements(s.effects) WITH ORDINALITY AS one (effect, n)) AS recipients,
+       (SELECT jsonb_agg(i.payload #>> (string_to_array(one.effect #>> '{undo,recipient}', '.'))[2:] ORDER BY one.n)
+          FROM jsonb_array_elements(s.effects) WITH ORDINALITY AS one (effect, n)) AS undo_recipients,
        rev.body, rev.author, rev.model, rev.prompt_version, rev.warnings,
        before.revision AS before_revision, before.body AS before_body,
        coalesce((SELECT seen.duplicates FROM seen_events AS seen WHERE seen.idempotency_key = r.idempotency_key), 0) AS repeats,

@@ -179,7 +179,7 @@ async def test_queue(world: World) -> None:
     assert said[0] == "Waiting for you: 2"
     assert "customer:1" in said[1]
     assert "customer:2" in said[2]
-    assert await world.say(U_MEMBER, "queue") == "Nothing waits for you."
+    assert await world.say(U_MEMBER, "queue") == "No draft waits for you."
 
 
 # Unknown effects are listed for admins, longest first.

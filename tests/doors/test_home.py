@@ -74,7 +74,7 @@ async def test_approve(world: World) -> None:
     assert plain(world.window(U_ALICE)).endswith("Approved.")
     assert rows(world.dsn, "SELECT shown_hash FROM approvals")[0]["shown_hash"] != "0" * 64
     said = read(world)
-    assert "Nothing waits for you." in said
+    assert "No draft waits for you." in said
     assert "You approved Customer email · customer:42" in said
     assert "Approved, waiting to be sent" in said
 
@@ -146,7 +146,7 @@ async def test_buttons_are_one_persons(world: World) -> None:
 async def test_only_what_is_theirs(world: World) -> None:
     draft = make_draft(world.dsn, snapshot=REVIEWED)
     make_draft(world.dsn, run={"kind": "other", "entity": "customer:9"})
-    assert "Nothing waits for you." in await open_home(world, U_MEMBER)
+    assert "No draft waits for you." in await open_home(world, U_MEMBER)
     assert "Waiting for you: 1" in await open_home(world)
     change(
         world.dsn,
@@ -155,7 +155,7 @@ async def test_only_what_is_theirs(world: World) -> None:
         id=draft["approval_id"],
         who=f"slack:{TEAM}:{U_ALICE}",
     )
-    assert "Nothing waits for you." in await open_home(world)
+    assert "No draft waits for you." in await open_home(world)
     assert "Only full members" in await open_home(world, U_GUEST)
     assert U_GUEST not in {row["user_id"] for row in rows(world.dsn, "SELECT user_id FROM homes")}
 
@@ -209,7 +209,7 @@ async def test_hash_conflict(world: World) -> None:
     change(world.dsn, "UPDATE homes SET view_hash = 'outdated'")
     make_due(world)
     assert await world.doors.homes.run_once() == 1
-    assert "Nothing waits for you." in read(world)
+    assert "No draft waits for you." in read(world)
     make_due(world)
     assert await world.doors.homes.run_once() == 1
     assert "Waiting for you: 1" in read(world)

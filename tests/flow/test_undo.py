@@ -73,7 +73,9 @@ async def title(db: Database, draft: dict[str, Any]) -> str:
 # One press makes one effect more, of what the revision and the provider say; run and draft stay so.
 async def test_undo(dsn: str, db: Database) -> None:
     draft = await sent(dsn, db)
-    assert "stet.undo" in await title(db, draft)
+    card = await title(db, draft)
+    assert "stet.undo" in card
+    assert "take it back: request to n8n.example for amy@example.test." in card
     assert await undo(deciding(db), pressing(dsn, draft)) == Undoing()
     (made,) = undos(dsn)
     assert (made["undo_of"], made["undo_by"][-7:], made["target"]) == (draft["effect_id"], "U0ALICE", BACK)
@@ -145,7 +147,9 @@ async def test_refused(dsn: str, db: Database) -> None:
 
 
 # Not proven undone is unknown, like any send; a person settles it, and the run stays completed all the while.
-@pytest.mark.parametrize(("choice", "word"), [(Choice.DELIVERED, "Undone"), (Choice.GIVE_UP, "Undo failed")])
+@pytest.mark.parametrize(
+    ("choice", "word"), [(Choice.DELIVERED, "Undone"), (Choice.GIVE_UP, "Undo given up")]
+)
 async def test_unknown(dsn: str, db: Database, choice: Choice, word: str) -> None:
     draft = await sent(dsn, db)
     await undo(deciding(db), pressing(dsn, draft))
