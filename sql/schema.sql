@@ -127,6 +127,7 @@ COMMENT ON COLUMN workflow_runs.next_attempt_at IS 'When a worker may claim it: 
 COMMENT ON COLUMN workflow_runs.lease_taken_at IS 'When this owner claimed; a lease is renewed for 30 minutes in all.';
 COMMENT ON COLUMN workflow_runs.result IS 'The model''s checked answer with model, fingerprint, prompt version, tokens.';
 COMMENT ON COLUMN workflow_runs.is_waited IS 'Somebody waits who has not been told the outcome; set with the waiter, cleared with its effect, under the run''s lock.';
+CREATE INDEX runs_correcting ON workflow_runs USING btree (replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX runs_due ON workflow_runs USING btree (next_attempt_at) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text]);
 CREATE INDEX runs_open_by_draft_key ON workflow_runs USING btree (draft_key) WHERE state = ANY (ARRAY['received'::text, 'processing'::text, 'failed_retryable'::text, 'awaiting_human'::text, 'approved'::text]);
 CREATE INDEX runs_to_announce ON workflow_runs USING btree (finished_at) WHERE is_waited AND finished_at IS NOT NULL;

@@ -14,6 +14,7 @@ from store.rows import Row
 AMONG = 1000  # So many an outage may leave behind and have drawn in order; sorting takes milliseconds.
 
 _WANT = query("want_cards")
+_WANT_CORRECTIONS = query("want_corrections")
 _OPEN = query("open_card")
 _CLAIM = query("claim_cards")
 _BEGIN = query("begin_showing")
@@ -59,6 +60,11 @@ async def want_cards(
 ) -> None:
     """Bump the wanted version of these cards, in the transaction of the change they show."""
     await _WANT.run(conn, {"draft_ids": list(draft_ids), "effect_ids": list(effect_ids)})
+
+
+async def want_corrections(conn: Connection, run_ids: Sequence[UUID]) -> None:
+    """Have the cards of what corrects these runs say what of them was sent by now."""
+    await _WANT_CORRECTIONS.run(conn, {"run_ids": list(run_ids)})
 
 
 async def open_card(

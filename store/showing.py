@@ -88,6 +88,7 @@ class DraftCard(CardRow):
     earlier_reason: str | None
     replaced_key: str | None
     replaced_sent: list[str]
+    replaced_undone: list[str]
     effects: list[EffectFacts]
     switch_rows: dict[str, bool]
     cancelled_by: str | None

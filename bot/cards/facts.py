@@ -105,7 +105,7 @@ def everything(view: ReviewView) -> tuple[Field, ...]:
     others = [view.entity, source.url, source.requested_by, view.small.key, *view.warnings]
     others += [text for one in view.actions for text in (one.recipient, one.host, one.name, one.after)]
     others += [earlier.reason] if earlier else []
-    others += [corrects.key, corrects.reason, *corrects.sent] if corrects else []
+    others += [corrects.key, corrects.reason, *corrects.sent] if corrects else []  # What is undone was sent.
     return (*view.draft, *view.labels, *(Field("", other) for other in others if other))
 
 
@@ -117,6 +117,9 @@ def _history(view: ReviewView) -> list[list[Element]]:
         found.append(phrase(view.language, "history.replaces", key=key, reason=reason))
         sent = outside(", ".join(old.sent), limit=_LINE, code=True)
         found.append(phrase(view.language, "history.sent" if old.sent else "history.not_sent", ids=sent))
+        if old.undone:
+            back = outside(", ".join(old.undone), limit=_LINE, code=True)
+            found.append(phrase(view.language, "history.undone", ids=back))
     if (no := view.earlier) is not None:
         parts = {"who": person(no.by), "at": date(no.at), "reason": outside(no.reason)}
         found.append(phrase(view.language, "history.rejected", **parts))

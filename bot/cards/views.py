@@ -80,11 +80,12 @@ class EarlierRejection:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The run that this one corrects, and the provider ids of what that one already sent."""
+    """The run that this one corrects, the provider ids of what that one sent, and which of it was undone."""
 
     key: str
     reason: str
     sent: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
 
 
 class PendingNote(StrEnum):

@@ -93,6 +93,7 @@ WORDS: Final[dict[str, str]] = {
     "warnings.more": "Further warnings: {count}. Read all to see them.",
     "history.replaces": "Corrects {key}. Reason: {reason}",
     "history.sent": "Already sent for it: {ids}",
+    "history.undone": "Taken back since: {ids}",
     "history.not_sent": "Nothing was sent for it.",
     "history.rejected": "An earlier draft was rejected by {who}, {at}: {reason}",
     "diff.title": "*Changed since revision {revision}*",

@@ -92,6 +92,7 @@ WORDS: Final[dict[str, str]] = {
     "warnings.more": "还有 {count} 条警告，请点开全文查看。",
     "history.replaces": "更正 {key}。原因：{reason}",
     "history.sent": "此前已为它发出：{ids}",
+    "history.undone": "其后已撤回：{ids}",
     "history.not_sent": "此前没有为它发出任何内容。",
     "history.rejected": "之前的草稿已被 {who} 驳回，{at}：{reason}",
     "diff.title": "*与第 {revision} 版相比的改动*",

@@ -122,7 +122,8 @@ def _earlier(card: DraftCard, scene: Scene) -> EarlierRejection | None:
 def _replaced(card: DraftCard) -> Replacement | None:
     if card.replaced_key is None:
         return None
-    return Replacement(card.replaced_key, card.run_reason or "", tuple(card.replaced_sent))
+    sent, undone = tuple(card.replaced_sent), tuple(card.replaced_undone)
+    return Replacement(card.replaced_key, card.run_reason or "", sent, undone)
 
 
 def _state(card: DraftCard, scene: Scene) -> State:

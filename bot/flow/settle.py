@@ -139,6 +139,8 @@ async def conclude(
     ended = await settling.settle_drafts(conn, ends) if ends else set()
     said = [_line(one) for one in bound if one.result.state != PENDING] if lines is None else lines
     await write_down(conn, said, {one.effect.idempotency_key: one.effect.run_id for one in moved}, ended)
+    if late := [one.effect.run_id for one in over if one.effect.clause is not None]:
+        await cards.want_corrections(conn, late)  # A run may be corrected before the last of these is over.
     if others := [one.effect for one in over if one.effect.is_part]:
         await parts.follow(conn, others)
     if bound:

@@ -1,3 +1,12 @@
+-- name: want_corrections
+-- Ask for the cards of what corrects these runs to be drawn again: they say what was sent before, and taken back.
+-- zero rows: nothing: nothing corrects them, or it has no card
+UPDATE cards
+   SET wanted_version = wanted_version + 1, next_attempt_at = least(next_attempt_at, now()), updated_at = now()
+ WHERE draft_id = ANY(ARRAY(
+       SELECT r.draft_id FROM workflow_runs AS r
+        WHERE r.replaces IS NOT NULL AND r.replaces = ANY(%(run_ids)s::uuid[]) AND r.draft_id IS NOT NULL));
+
 -- name: want_cards
 -- Ask for the cards of these drafts (and of effects that have one) to be drawn again, in the transaction of the change.
 -- zero rows: nothing: a draft whose card was never asked for

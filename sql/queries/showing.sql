@@ -33,7 +33,11 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        replaced.idempotency_key AS replaced_key,
        coalesce((SELECT array_agg(coalesce(e.provider_id, e.effect_id::text) ORDER BY e.effect_id) FROM effect_outbox AS e
                   WHERE e.idempotency_key = replaced.idempotency_key AND e.state <> 'cancelled' AND e.state = 'completed'
-                    AND e.effect_type <> 'resume'), '{}') AS replaced_sent,
+                    AND e.effect_type <> 'resume' AND e.undo_of IS NULL), '{}') AS replaced_sent,
+       coalesce((SELECT array_agg(coalesce(e.provider_id, e.effect_id::text) ORDER BY e.effect_id) FROM effect_outbox AS e
+                   JOIN effect_outbox AS u ON u.undo_of = e.effect_id AND u.undo_of IS NOT NULL AND u.state <> 'cancelled'
+                  WHERE e.idempotency_key = replaced.idempotency_key AND e.state <> 'cancelled' AND e.state = 'completed'
+                    AND u.state = 'completed'), '{}') AS replaced_undone,
        coalesce((SELECT jsonb_agg(jsonb_build_object(
                     'effect_id', e.effect_id, 'effect_type', e.effect_type, 'state', e.state, 'attempts', e.attempts,
                     'reason', e.reason, 'provider_id', e.provider_id, 'started_at', e.started_at,

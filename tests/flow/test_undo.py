@@ -11,7 +11,7 @@ import pytest
 
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
-from bot.contracts.outcome import Refused, Unknown
+from bot.contracts.outcome import Refused, Sent, Unknown
 from bot.flow import withdraw
 from bot.flow.announce import Announcing
 from bot.flow.announce import run_once as announce
@@ -252,3 +252,21 @@ async def test_not_told(dsn: str, db: Database) -> None:
     outcome = json.loads(bytes(told["body"]))
     assert outcome["outcome"] == "sent"
     assert [one["effect_id"] for one in outcome["effects"]] == [str(draft["effect_id"])]
+
+
+# The card of a correction says what was sent before and, as soon as that is so, that it was taken back.
+async def test_corrections_are_told(dsn: str, db: Database) -> None:
+    draft = await sent(dsn, db, run={"entity": "cust-77", "version": 6})
+    made = make_draft(dsn, run={"entity": "cust-77", "version": 7, "replaces": draft["run_id"]})
+    before = await title(db, made)
+    assert "Already sent for it" in before
+    assert "Taken back since" not in before
+    assert isinstance(await undo(deciding(db), pressing(dsn, draft)), Undoing)
+    wanted = "SELECT wanted_version FROM cards WHERE draft_id = %(d)s"
+    (was,) = rows(dsn, wanted, d=made["draft_id"])
+    await dispatch(db, Scripted(Sent("undo-1")))
+    (now,) = rows(dsn, wanted, d=made["draft_id"])
+    assert now["wanted_version"] > was["wanted_version"]
+    told = await title(db, made)
+    assert "Taken back since" in told
+    assert "undo-1" not in told
