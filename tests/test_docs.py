@@ -34,6 +34,7 @@ from store.states import OUTCOMES as RUN_OUTCOMES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+POLICY = README + (ROOT / "docs" / "policy.md").read_text("utf-8")
 OPERATING = (ROOT / "docs" / "operating.md").read_text("utf-8")
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 WORKFLOWS = sorted((ROOT / "examples" / "n8n").glob("*.json"))
@@ -177,7 +178,7 @@ def test_env_example_names_every_setting() -> None:
     ids=["kind", "effect", "probe", "limits"],
 )
 def test_policy_tables_name_every_key(heading: str, clause: type[Clause]) -> None:
-    rows = table(README.split(heading, 1)[1], "key | default")
+    rows = table(POLICY.split(heading, 1)[1], "key | default")
     assert sorted(name for row in rows for name in named(row[0])) == sorted(keys_of(clause))
 
 
@@ -186,7 +187,7 @@ def test_policy_tables_tell_the_defaults() -> None:
     told_for = (("For a kind:", Kind), ("For `effect`:", EffectPolicy), ("For `limits`:", Limits))
     for heading, clause in told_for:
         fields = {field.alias or name: field for name, field in clause.model_fields.items()}
-        for row in table(README.split(heading, 1)[1], "key | default"):
+        for row in table(POLICY.split(heading, 1)[1], "key | default"):
             default = fields[named(row[0])[0]].default
             if not re.fullmatch(r"`[^`]+`", row[1]) or "OPENAI" in row[1]:
                 continue
@@ -202,8 +203,8 @@ def test_policy_tables_tell_the_defaults() -> None:
 # Every level and operator of a rule has its sentence.
 def test_rules_are_told_whole() -> None:
     levels = get_args(Rule.model_fields["level"].annotation)
-    assert [named(row[0])[0] for row in table(README, "level")] == list(levels)
-    operators = README.split("Operators are ", 1)[1].split(".", 1)[0]
+    assert [named(row[0])[0] for row in table(POLICY, "level")] == list(levels)
+    operators = POLICY.split("Operators are ", 1)[1].split(".", 1)[0]
     assert set(get_args(Rule.model_fields["op"].annotation)) <= set(named(operators))
     kept = next(
         row
