@@ -26,7 +26,7 @@ from bot.flow.next import Wanted, open_next
 from bot.flow.open import Opened, Opening
 from bot.flow.reconcile import Choice, Resolved, settle_unknown
 from bot.flow.undo import undo
-from bot.policy.people import Bar, NotAllowed
+from bot.policy.people import NotAllowed
 from store.errors import CommitUnknown, DatabaseAway, DatabaseBusy
 from store.unknowns import find_unknown_card
 
@@ -37,6 +37,8 @@ CHOICES: Final = {
     carried.UNKNOWN_DROP_ACTION: Choice.DROP,
     carried.UNKNOWN_GIVE_UP_ACTION: Choice.GIVE_UP,
 }
+# Nothing was asked that somebody was refused: these are not recorded when a decision meets them either.
+_NO_REFUSAL: Final = frozenset({Why.UNKNOWN_BUTTON, Why.TOO_SLOW, Why.AWAY, Why.NONE_WAITING})
 # What waited for the end of an unknown effect goes on.
 SETTLED: Final = ("show", "dispatch", "draft", "resume")
 
@@ -158,10 +160,18 @@ async def _in_time(work: Awaitable[Opened | NotDecided]) -> Opened | NotDecided:
 
 
 async def _refuse(deps: Buttons, pressed: Press, answer: NotDecided, wanted: str) -> None:
-    """Tell the person; who may not even ask goes on the record, as who may not decide does."""
+    """Tell the person; who may not even ask goes on the record, as who may not decide does.
+
+    That is written after Slack has its answer: opening has used up the time there was.
+    """
     deps.windows.tell(pressed, say_refused(answer, deps.language))
-    if answer.why in frozenset(Bar):
-        await record_refusal(deps.deciding.db, pressed.place.caller, {"wanted": wanted, "why": answer.why})
+    if answer.why in _NO_REFUSAL:
+        return
+    carries = decode_value(pressed.value)
+    token = carries.token if carries is not None else None
+    detail = {"decision": wanted, "why": answer.why}
+    work = record_refusal(deps.deciding.db, pressed.place.caller, detail, token=token)
+    deps.windows.whispers.later(work)
 
 
 async def _settle(deps: Buttons, pressed: Press, choice: Choice) -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final, Protocol
 from bot.doors.payloads import Caller
 from bot.policy.people import Allowed, Bar, NotAllowed, Person, check_account, find_member, subject
 from bot.policy.terms import Kind
-from store import audit
+from bot.policy.tokens import hash_token
+from store import audit, decisions, heads
 from store.database import Database
 from store.errors import DatabaseAway
 
@@ -103,10 +104,21 @@ def name_person(person: Person) -> str:
     return subject(person)
 
 
-async def record_refusal(db: Database, caller: Caller, detail: Mapping[str, Any]) -> None:
-    """Put a refusal on the record in its own transaction; with the database away only the person knows."""
+async def record_refusal(
+    db: Database, caller: Caller, detail: Mapping[str, Any], *, token: str | None = None
+) -> None:
+    """Put a refusal on the record in its own transaction; with the database away only the person knows.
+
+    It stands under the key that `token` is about, or under the system's where there is none.
+    """
     try:
         async with db.transaction() as conn:
-            await audit.append_system(conn, name_of(caller), "refused", detail)
+            question = await decisions.find_question(conn, hash_token(token)) if token else None
+            if question is None:
+                return await audit.append_system(conn, name_of(caller), "refused", detail)
+            await heads.lock_heads(conn, [question.draft_key])
+            told = {**detail, "revision": question.revision}
+            line = audit.Entry(question.idempotency_key, name_of(caller), "refused", told)
+            return await audit.append(conn, [line])
     except DatabaseAway:
-        return
+        return None

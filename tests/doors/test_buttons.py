@@ -150,6 +150,32 @@ async def test_foreign_clicks(world: World, user: str, says: str) -> None:
     assert [line.action for line in refused] == ["refused", "refused"]
 
 
+# Whatever is refused to somebody stands on the record of the key it is about, the windows among it.
+@pytest.mark.parametrize("confirm", ["none", "typed"])
+@pytest.mark.parametrize("action", ["approve", "reject", "read", "edit", "redraft"])
+async def test_refusals_are_on_the_key(world: World, action: str, confirm: str) -> None:
+    card = world.card({"confirm": confirm})
+    await card.click(U_MEMBER, action)
+    await world.heard(U_MEMBER)
+    lines = await world.chain(card.draft["key"])
+    assert [(line.actor, line.action) for line in lines] == [(f"slack:T0STET:{U_MEMBER}", "refused")]
+    said = json.loads(lines[0].detail or "")
+    assert said == {"decision": action, "revision": 1, "why": "not_reviewer"}
+    assert await world.chain("system") == []
+
+
+# So does a window that was asked for too late.
+@pytest.mark.parametrize("action", ["reject", "edit", "redraft"])
+async def test_late_windows_are_on_the_key(world: World, action: str) -> None:
+    card = world.card()
+    await card.click(U_ALICE)
+    await card.click(U_BOB, action)
+    assert (await world.heard(U_BOB))[0].startswith("Already approved by")
+    lines = await world.chain(card.draft["key"])
+    assert [line.action for line in lines] == ["approved", "refused"]
+    assert json.loads(lines[1].detail or "") == {"decision": action, "revision": 1, "why": "approved"}
+
+
 # A person of another team under the name of a reviewer is nobody.
 async def test_borrowed_name(world: World) -> None:
     card = world.card()
