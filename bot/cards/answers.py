@@ -12,6 +12,7 @@ from typing import Final
 from bot.cards.draft import title_of
 from bot.cards.lives import Who
 from bot.cards.notices import Notice, Part, Said
+from bot.policy.switch import LLM_SCOPE
 
 MEMBER_COMMANDS: Final = ("queue", "show", "status")
 ADMIN_COMMANDS: Final = ("kill", "resume", "rerun", "unknown", "metrics", "erase")
@@ -205,10 +206,12 @@ def killed(
     scope: str, *, in_flight: Sequence[str], already: bool, reason: str, language: str = "en"
 ) -> Notice:
     """Say that no further send starts, which ones had started and not ended, and ask for a missing reason."""
-    said = [Said("kill.already" if already else "kill.done", {"scope": scope})]
-    said.append(
-        Said("kill.in_flight", {"count": len(in_flight)}) if in_flight else Said("kill.none_in_flight")
-    )
+    done = "kill.done_llm" if scope == LLM_SCOPE else "kill.done"
+    said = [Said("kill.already" if already else done, {"scope": scope})]
+    if in_flight:
+        said.append(Said("kill.in_flight", {"count": len(in_flight)}))
+    elif scope != LLM_SCOPE:  # What it stops is no send, so of sends it says nothing.
+        said.append(Said("kill.none_in_flight"))
     said += [Said("kill.line", {"key": key}) for key in in_flight[:MOST_LINES]]
     if len(in_flight) > MOST_LINES:
         said.append(Said("queue.more", {"count": len(in_flight) - MOST_LINES}))

@@ -61,11 +61,12 @@ async def kill(deps: Switching, person: Person, rest: str) -> Notice:
     switched = await stop.kill(deps.db, by=name_person(person), reason=reason or None, scope=scope)
     deps.wake(*WOKEN)
     row = before.get(scope)
+    already = row is not None and not row.open
     return answers.killed(
         scope,
         in_flight=[one.idempotency_key for one in switched.started],
-        already=row is not None and not row.open,
-        reason=reason,
+        already=already,
+        reason=reason or (row.reason if row is not None and already else None) or "",
         language=deps.language,
     )
 

@@ -17,10 +17,15 @@ SELECT pg_advisory_xact_lock(1467416578);
 SELECT scope FROM kill_switch WHERE scope = 'all' FOR UPDATE;
 
 -- name: set_switch
--- Open or close one scope; a missing row is made again.
-INSERT INTO kill_switch (scope, open, changed_by, reason) VALUES (%(scope)s, %(open)s, %(by)s, %(reason)s)
+-- Open or close one scope; a missing row is made again. Closed once more without a reason, the first one stands, with
+-- who gave it and since when: it has been closed for that long.
+INSERT INTO kill_switch AS k (scope, open, changed_by, reason) VALUES (%(scope)s, %(open)s, %(by)s, %(reason)s)
 ON CONFLICT (scope) DO UPDATE
-   SET open = excluded.open, changed_by = excluded.changed_by, changed_at = clock_timestamp(), reason = excluded.reason;
+   SET open = excluded.open, reason = coalesce(excluded.reason, CASE WHEN NOT k.open AND NOT excluded.open THEN k.reason END),
+       changed_by = CASE WHEN NOT k.open AND NOT excluded.open AND excluded.reason IS NULL
+                         THEN k.changed_by ELSE excluded.changed_by END,
+       changed_at = CASE WHEN NOT k.open AND NOT excluded.open AND excluded.reason IS NULL
+                         THEN k.changed_at ELSE clock_timestamp() END;
 
 -- name: note_switched
 -- Keep in mind, in the transaction that switches, that the cards of what waits have to be asked for.

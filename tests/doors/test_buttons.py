@@ -258,7 +258,7 @@ async def test_typed(world: World) -> None:
     assert world.counters() == (0, 0)
     await world.slack.actor.submit(U_ALICE, {"stet.answer": "customer:43"})
     assert world.slack.actor.top_view(U_ALICE).errors == {
-        "stet.typed.input": "That is not what the card names. Nothing was decided."
+        "stet.typed.input": "That is not the name above. Nothing was decided. Please type it as it stands."
     }
     assert world.counters() == (0, 0)
     await world.slack.actor.submit(U_ALICE, {"stet.answer": "customer:42"})

@@ -50,7 +50,8 @@ def switch(world: World) -> dict[str, tuple[bool, str | None]]:
 )
 async def test_kill(world: World, text: str, scope: str, reason: str | None) -> None:
     said = await world.say(U_ADMIN, text)
-    assert said.startswith(f"🔴 Stopped: {scope}. No further send starts.\nNothing is on its way.")
+    stops = "The model is asked" if scope == "llm" else "No further send starts.\nNothing is on its way."
+    assert said.startswith(f"🔴 Stopped: {scope}. {stops}")
     assert ("Please add why" in said) == (reason is None)
     assert switch(world)[scope] == (False, reason)
     [line] = await world.chain("system")
@@ -78,7 +79,7 @@ async def test_help(world: World) -> None:
 # A kind or type that nobody knows is not closed: the list of those there are comes back.
 async def test_unknown_scope(world: World) -> None:
     said = await world.say(U_ADMIN, "kill kind:custommer_email storm")
-    assert said == "There is no kind:custommer_email. Known: kind:customer_email"
+    assert said == "There is no kind:custommer_email, so nothing was changed. Known: kind:customer_email"
     assert "effect:http, effect:resume" in await world.say(U_ADMIN, "kill effect:fax")
     assert list(switch(world)) == ["all"]
 
@@ -107,6 +108,21 @@ async def test_kill_again(world: World) -> None:
     assert switch(world)["all"] == (False, "storm")
 
 
+# Somebody else who pulls it once more without a word takes nothing away: why, by whom and since when.
+@pytest.mark.parametrize("scope", ["all", "llm", "kind:customer_email"])
+async def test_kill_by_another(world: World, scope: str) -> None:
+    await world.say(U_ADMIN, f"kill {scope} mail storm")
+    [before] = rows(world.dsn, "SELECT * FROM kill_switch WHERE scope = %(scope)s", scope=scope)
+    said = await world.say(U_BOB, f"kill {scope}")
+    assert said.startswith(f"🔴 Already stopped: {scope}.")
+    assert "Please add why" not in said
+    assert rows(world.dsn, "SELECT * FROM kill_switch WHERE scope = %(scope)s", scope=scope) == [before]
+    assert [line.action for line in await world.chain("system")] == ["killed", "killed"]
+    await world.say(U_ADMIN, f"resume {scope} over")
+    assert "Please add why" in await world.say(U_BOB, f"kill {scope}")
+    assert switch(world)[scope] == (False, None)
+
+
 # Resume needs a reason and names what another scope still stops; a missing row is made again.
 async def test_resume(world: World) -> None:
     await world.say(U_ADMIN, "kill")
@@ -125,7 +141,7 @@ async def test_resume(world: World) -> None:
 # Who may pull the switch may not release it; everybody else may neither, and every try is on the record.
 async def test_who_may(world: World) -> None:
     assert (await world.say(U_BOB, "kill storm")).startswith("🔴 Stopped: all.")
-    assert (await world.say(U_BOB, "resume fixed")).startswith("Who may pull the switch may not release it.")
+    assert (await world.say(U_BOB, "resume fixed")).startswith("You may pull the switch, but only an admin")
     for text in ("kill", "resume x", "unknown", "rerun x", "metrics", "erase x"):
         assert await world.say(U_ALICE, text) == "Only admins may do this."
     assert switch(world)["all"] == (False, "storm")

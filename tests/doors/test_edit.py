@@ -39,6 +39,7 @@ BODY = {
     "due": "2026-05-04",
     "tags": ["a", "b"],
 }
+LAST_TO_EDIT = "You were the last to edit this draft, so somebody else has to approve it."
 FROZEN = {"output": SCHEMA, "editable": None}
 
 
@@ -246,10 +247,10 @@ async def test_editor_may_not_approve(world: World) -> None:
     assert world.counters() == (0, 0)
     change(world.dsn, "UPDATE run_inputs SET requested_by = NULL")
     await approve_newest(world, card, U_ALICE)
-    assert (await world.heard(U_ALICE))[-1] == "You wrote this revision, so somebody else has to approve it."
+    assert (await world.heard(U_ALICE))[-1] == LAST_TO_EDIT
     revise_by_model(world)
     await approve_newest(world, card, U_ALICE)
-    assert (await world.heard(U_ALICE))[-1] == "You wrote this revision, so somebody else has to approve it."
+    assert (await world.heard(U_ALICE))[-1] == LAST_TO_EDIT
     assert world.counters() == (0, 0)
     await approve_newest(world, card, U_BOB)
     assert world.counters() == (1, 1)
@@ -299,7 +300,7 @@ async def test_overtaken(world: World, by: str) -> None:
     assert answer is not None
     assert answer["response_action"] == "update"
     said = plain(world.window(U_ALICE))
-    assert "Overtaken by something newer" in said
+    assert "What you typed was not used." in said
     assert "My long and careful text" in said
     assert "My subject" in said
     assert newest(world)["revision"] == (2 if by == "edit" else 1)

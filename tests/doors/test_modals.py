@@ -66,7 +66,7 @@ async def test_overtaken_by_a_decision(world: World, asked: CardBefore) -> None:
     assert answer["response_action"] == "update"
     said = plain(world.window(U_ALICE))
     assert "Already approved by" in said
-    assert "Overtaken by something newer" in said
+    assert "What you typed was not used." in said
     assert "My long and careful reason" in said
     assert world.counters() == (1, 1)
 

@@ -78,7 +78,7 @@ async def test_overtaken(world: World) -> None:
     await world.card(FROZEN).click(U_ALICE, "redraft")
     make_run(world.dsn, version=18)
     await submit(world, U_ALICE, "My careful wish")
-    assert "Overtaken by something newer" in plain(world.window(U_ALICE))
+    assert "What you typed was not used." in plain(world.window(U_ALICE))
     assert "My careful wish" in plain(world.window(U_ALICE))
     assert not rows(world.dsn, "SELECT 1 FROM redrafts")
 
