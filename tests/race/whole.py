@@ -110,7 +110,6 @@ name = "news"
 type = "http"
 target = "{world}{target}{name}-news"
 response_id = "id"
-idempotent = true
 [kinds.{name}.effects.undo]
 type = "http"
 target = "{world}{target}{name}-old"
