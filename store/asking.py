@@ -19,12 +19,15 @@ _HOLDER = query("find_holder")
 
 
 class EffectLine(Row):
-    """One effect of a key."""
+    """One effect of a key; `undoes` and `waits_for` are what another of them is called."""
 
     effect_type: str
     state: str
     provider_id: str | None
     undo_by: str | None
+    name: str | None
+    undoes: str | None
+    waits_for: str | None
 
 
 class KeyHistory(Row):

@@ -35,12 +35,14 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One effect of a run."""
+    """One effect of a run, by name and type: who had which other one taken back, or which it waits for."""
 
     effect_type: str
     state: str
     provider_id: str | None = None
     undo_by: Who | None = None
+    undoes: str | None = None
+    waits_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ def _decided(decided: Decided | None) -> list[Said]:
 def _effect(effect: Done) -> Said:
     parts: dict[str, Part] = {"type": effect.effect_type, "state": effect.state}
     if effect.undo_by is not None:
-        return Said("show.undo", {**parts, "who": effect.undo_by})
+        return Said("show.undo", {**parts, "who": effect.undo_by, "name": effect.undoes or "?"})
+    if effect.waits_for is not None:
+        return Said("show.waits", {**parts, "name": effect.waits_for})
     if effect.provider_id is None:
         return Said("show.effect", parts)
     return Said("show.effect_as", {**parts, "id": effect.provider_id})

@@ -98,7 +98,8 @@ WORDS: Final[dict[str, str]] = {
     "alert.unknown_hours": "*Four hours, and nobody decided:* {key}. {admins}: no machine will decide this.",
     "alert.unknown_day": "*A whole day unknown:* {key}. {admins}: until one of you decides, nothing more of"
     " this record is drafted or sent.",
-    "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason}).",
+    "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason} unedited)."
+    " Look at what people changed, and mend its prompt or rules; enough unedited approvals earn it again.",
     "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts."
     " Put it back, or let them expire.",
     "alert.effect_failed": "*Not sent:* {key} ({reason}). Look at it with `/stet show`;"
@@ -193,7 +194,8 @@ WORDS: Final[dict[str, str]] = {
     "show.model": "Drafted by model {model}, prompt {version}",
     "show.decision": "Decision: {decision}, by {who}, {at}",
     "show.reason": "Reason: {reason}",
-    "show.undo": "Undo by {who}, {type}: {state}",
+    "show.undo": "Undo of {name} by {who}, {type}: {state}",
+    "show.waits": "Effect {type}: {state}, waits for {name}",
     "show.effect": "Effect {type}: {state}",
     "show.effect_as": "Effect {type}: {state}. Provider's id: {id}",
     "show.line": "{at} · {who} · {action}",

@@ -94,7 +94,8 @@ WORDS: Final[dict[str, str]] = {
     "alert.unknown_hours": "*已四小时，仍无人决定：*{key}。{admins}：机器不会替人决定。",
     "alert.unknown_day": "*已整整一天，结果未知：*{key}。"
     "{admins}：在有人决定之前，这条记录不会再起草或发出任何内容。",
-    "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（{reason}）。",
+    "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（未经修改：{reason}）。"
+    "请查看审批人改了什么，并改进提示词或规则；未经修改的批准足够多后会自动恢复。",
     "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。请恢复该类型，或等它们过期。",
     "alert.effect_failed": "*未发出：*{key}（{reason}）。请用 `/stet show` 查看；"
     "只有更新的事件才会产生新的草稿。",
@@ -177,7 +178,8 @@ WORDS: Final[dict[str, str]] = {
     "show.model": "由模型 {model} 起草，提示词 {version}",
     "show.decision": "决定：{decision}，{who}，{at}",
     "show.reason": "原因：{reason}",
-    "show.undo": "撤销（{who}），{type}：{state}",
+    "show.undo": "撤销 {name}（{who}），{type}：{state}",
+    "show.waits": "动作 {type}：{state}，等待 {name}",
     "show.effect": "动作 {type}：{state}",
     "show.effect_as": "动作 {type}：{state}。对方编号：{id}",
     "show.line": "{at} · {who} · {action}",

@@ -209,7 +209,8 @@ def _history(found: KeyHistory, lines: list[AuditRow]) -> history.History:
 
 def _done(one: asking.EffectLine) -> history.Done:
     by = Who(one.undo_by) if one.undo_by else None
-    return history.Done(one.effect_type, one.state, one.provider_id, by)
+    called = f"{one.name} · {one.effect_type}" if one.name else one.effect_type
+    return history.Done(called, one.state, one.provider_id, by, undoes=one.undoes, waits_for=one.waits_for)
 
 
 async def _unknown(deps: Commands) -> Notice:

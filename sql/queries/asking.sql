@@ -1,14 +1,23 @@
 -- name: find_history
 -- What became of one key: its run, the newest revision of it, the last decision on it and its effects, as one moment.
+-- An effect and the one it waits for or takes back are called as in their policy, else by their type.
 SELECT r.idempotency_key, r.kind, r.state, r.received_at, r.failure, s.duplicates + s.conflicts AS repeats,
        v.revision, v.author, v.model, v.prompt_version,
        a.decision, a.approver_subject AS decided_by, a.consumed_at AS decided_at, a.reason,
-       (SELECT coalesce(jsonb_agg(jsonb_build_object('effect_type', e.effect_type, 'state', e.state,
-                                                     'provider_id', e.provider_id, 'undo_by', e.undo_by)
-                                  ORDER BY e.effect_id), '[]')
+       (SELECT coalesce(jsonb_agg(jsonb_build_object(
+               'effect_type', e.effect_type, 'state', e.state, 'provider_id', e.provider_id, 'undo_by', e.undo_by,
+               'name', s.effects #>> array_append(coalesce(e.clause, '{0}'), 'name'),
+               'undoes', CASE WHEN e.undo_of = o.effect_id THEN other.called END,
+               'waits_for', CASE WHEN e.state = 'pending' AND e.after_id = o.effect_id AND o.state <> 'completed'
+                                 THEN other.called END) ORDER BY e.effect_id), '[]')
           FROM (SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state <> 'cancelled'
                 UNION ALL
                 SELECT * FROM effect_outbox WHERE idempotency_key = r.idempotency_key AND state = 'cancelled') AS e
+          LEFT JOIN effect_payloads AS p ON p.effect_id = e.effect_id
+          LEFT JOIN policy_snapshots AS s ON s.snapshot_hash = p.snapshot_hash
+          LEFT JOIN effect_outbox AS o ON o.effect_id = coalesce(e.undo_of, e.after_id)
+          CROSS JOIN LATERAL (SELECT coalesce(s.effects #>> array_append(coalesce(o.clause, '{0}'), 'name'),
+                                              o.effect_type) AS called) AS other
          WHERE e.effect_type <> 'resume') AS effects
   FROM workflow_runs AS r
   LEFT JOIN seen_events AS s ON s.idempotency_key = r.idempotency_key

@@ -231,7 +231,12 @@ def _answers(text: str, language: str) -> Iterator[Notice]:
         repeats=3,
         made=history.Made(2, who, text, text),
         decided=history.Decided(text, who, DECIDED, text),
-        effects=(history.Done(text, text, text), history.Done(text, text)) * 4,
+        effects=(
+            history.Done(text, text, text),
+            history.Done(text, text, undo_by=who, undoes=text),
+            history.Done(text, text, waits_for=text),
+        )
+        * 3,
         lines=(history.Line(DECIDED, who, text),) * many,
     )
     yield history.shown(told, language=language)

@@ -12,6 +12,7 @@ import pytest
 from bot.demo.slack_payloads import Forge
 from bot.demo.slack_workspace import (
     OTHER_TEAM,
+    TEAM,
     U_ADMIN,
     U_ALICE,
     U_BOB,
@@ -23,7 +24,7 @@ from bot.demo.slack_workspace import (
 )
 from bot.doors.typed import read_key, read_reason, read_scope, read_typed
 from tests.doors.slack_world import World
-from tests.makers import change, make_draft, make_effect, rows
+from tests.makers import SNAPSHOT, change, make_draft, make_effect, rows
 
 
 def switch(world: World) -> dict[str, tuple[bool, str | None]]:
@@ -218,6 +219,37 @@ async def test_show(world: World, typed: str) -> None:
     assert "Decision: approve, by <@U0BOB>" in said
     assert "Effect http: pending" in said
     assert said.splitlines()[-1].endswith("· <@U0BOB> · approved")
+
+
+# Effects are told by their names: which one waits for which, while it does, and who had which taken back.
+async def test_show_effects(world: World) -> None:
+    terms = [SNAPSHOT["effect"] | {"name": name} for name in ("mail", "note")]
+    draft = make_draft(world.dsn, snapshot={"effects": terms}, status="approved", run={"event_key": "one"})
+    mail = make_effect(world.dsn, draft=draft, clause="{0}", state="sending")
+    note = "https://crm.example/note"
+    make_effect(world.dsn, draft=draft, clause="{1}", target=note, after_id=mail)
+    said = await world.say(U_ALICE, "show one")
+    assert "Effect mail · http: sending\nEffect note · http: pending, waits for mail" in said
+    change(
+        world.dsn,
+        "UPDATE effect_outbox SET state = 'completed', lease_owner = NULL, lease_expires_at = NULL"
+        " WHERE effect_id = %(id)s",
+        id=mail,
+    )
+    assert (await world.say(U_ALICE, "show one")).count("waits for") == 0
+    back, who = "https://crm.example/back", f"slack:{TEAM}:{U_BOB}"
+    make_effect(world.dsn, draft=draft, clause="{0,undo}", target=back, undo_of=mail, undo_by=who)
+    assert "Undo of mail by <@U0BOB>, http: pending" in await world.say(U_ALICE, "show one")
+
+
+# An only effect has no name: it is told by its type, and so is what takes it back.
+async def test_show_an_only_effect(world: World) -> None:
+    draft = make_draft(world.dsn, status="sent", run={"event_key": "one"})
+    sent = make_effect(world.dsn, draft=draft, state="completed", provider_id="p-17")
+    back, who = "https://crm.example/back", f"slack:{TEAM}:{U_BOB}"
+    make_effect(world.dsn, draft=draft, clause="{0,undo}", target=back, undo_of=sent, undo_by=who)
+    said = await world.say(U_ALICE, "show one")
+    assert "Effect http: completed. Provider's id: p-17\nUndo of http by <@U0BOB>, http: pending" in said
 
 
 # Whoever does not review the kind learns nothing of its keys, not even that there are any; admins do.

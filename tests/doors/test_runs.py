@@ -59,6 +59,23 @@ async def test_whole_run(door: Upstream, dsn: str) -> None:
     assert "token" not in answer.text
 
 
+# Of several effects each tells which it waits for, and an undo which it takes back and for whom.
+async def test_effects_of_effects(door: Upstream, dsn: str) -> None:
+    draft = make_draft(dsn, status="sent", run={"event_key": "evt-9"})
+    mail = make_effect(dsn, draft=draft, state="completed", provider_id="p-17")
+    note = make_effect(dsn, draft=draft, state="completed", after_id=mail, target="https://crm.example/n")
+    who, back = "slack:T1:U0ALICE", "https://crm.example/back"
+    undo = make_effect(dsn, draft=draft, target=back, undo_of=mail, undo_by=who)
+    whole = (await door.get("/runs?kind=customer_email&event_key=evt-9")).json()
+    jsonschema.validate(whole, RUN)
+    told = {one["effect_id"]: (one["waits_for"], one["undoes"], one["undo_by"]) for one in whole["effects"]}
+    assert told == {
+        str(mail): (None, None, None),
+        str(note): (str(mail), None, None),
+        str(undo): (None, str(mail), who),
+    }
+
+
 # Another source's run is 404 like one that never was, by id and by key; so is what is no id.
 async def test_only_own_runs(door: Upstream, dsn: str) -> None:
     run_id = make_run(dsn, event_key="evt-9")
