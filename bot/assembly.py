@@ -21,7 +21,7 @@ from bot.doors.answers import NotFound
 from bot.doors.senders import Senders
 from bot.doors.timer import Step, Timer
 from bot.doors.wake import Wakes, hear_with
-from bot.drafting.model import Endpoint, ModelClient
+from bot.drafting.model import NO_KEY, Endpoint, ModelClient
 from bot.flow import (
     alert,
     announce,
@@ -68,7 +68,6 @@ _AFTER_EXPIRY: Final = ("places", "show", "draft", "resume")
 _AFTER_REDRAFT: Final = ("show", "alert")
 _AFTER_EFFECT: Final = ("show", "draft", "resume", "alert")
 _AFTER_LEASE: Final = (*_AFTER_EFFECT, "dispatch")  # Whoever sends claims what follows by himself.
-NO_KEY: Final = "unset"  # The client wants some key; without a setting every event must bring its draft.
 
 
 @dataclass(frozen=True, slots=True)

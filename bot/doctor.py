@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from bot.connectors.reach import Blocked, Reach, Target
 from bot.drafting.faults import DraftFault
-from bot.drafting.model import Endpoint, ModelClient
+from bot.drafting.model import NO_KEY, Endpoint, ModelClient
 from bot.examination.click import examine_click
 from bot.examination.finding import Finding
 from bot.examination.mail import examine_mail
 from bot.examination.named import find_named_problems
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
+from bot.policy.terms import Kind
 from bot.registry import find_addresses, find_effect_types, find_gate_modes
 from bot.settings import SettingProblem, Settings
 from bot.variables import Variables
@@ -60,7 +61,7 @@ async def _findings(
     if click_seconds:
         async for finding in examine_click(settings, say, seconds=click_seconds):
             yield finding
-    yield await _model(settings)
+    yield await _model(settings, [kind for kind in kinds if kind.prompt is not None])
     mail = await examine_mail(settings, policy if isinstance(policy, Policy) else None)
     if mail is not None:
         yield mail
@@ -112,21 +113,35 @@ def _policy(settings: Settings) -> Policy | Finding:
         return Finding("POLICY_FILE", "; ".join(str(fault).splitlines()))
 
 
-async def _model(settings: Settings) -> Finding:
-    if settings.openai_api_key is None or settings.openai_model is None:
-        return Finding("OPENAI_API_KEY: not set; every event must bring its draft")
+async def _model(settings: Settings, drafting: Sequence[Kind]) -> Finding:
+    """Try the endpoint; `drafting`: the kinds that have a prompt."""
+    unset = _unset(settings, drafting)
+    if unset is not None and drafting:
+        kinds = ", ".join(kind.name for kind in drafting)
+        return Finding(unset, f"not set, so nothing can be drafted for {kinds}: set it, or drop the prompt")
+    wanted = {kind.model or settings.openai_model or "" for kind in drafting} or {settings.openai_model or ""}
+    if unset is not None or "" in wanted:
+        return Finding(f"{unset or 'OPENAI_MODEL'}: not set; every event must bring its draft")
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else NO_KEY
     base = {"base_url": settings.openai_base_url} if settings.openai_base_url else {}
-    endpoint = Endpoint(settings.openai_api_key.get_secret_value(), settings.openai_model, **base)
-    async with ModelClient(endpoint) as model:
+    async with ModelClient(Endpoint(key, min(wanted), **base)) as model:
         try:
             names = await model.list_models(timeout_seconds=MODEL_SECONDS)
         except DraftFault as fault:
             return Finding(
                 "OPENAI_BASE_URL", f"{fault.word} ({fault.detail}): check the address and OPENAI_API_KEY"
             )
-    if settings.openai_model not in names:
-        return Finding("OPENAI_MODEL", f"the endpoint does not list {settings.openai_model}")
-    return Finding(f"OPENAI_MODEL: {settings.openai_model}")
+    if unlisted := sorted(wanted.difference(names)):
+        return Finding("OPENAI_MODEL", f"the endpoint does not list {', '.join(unlisted)}")
+    return Finding(f"OPENAI_MODEL: {', '.join(sorted(wanted))}")
+
+
+def _unset(settings: Settings, drafting: Sequence[Kind]) -> str | None:
+    """The setting without which a model cannot be asked; an endpoint of one's own may need no key."""
+    if settings.openai_api_key is None and settings.openai_base_url is None:
+        return "OPENAI_API_KEY"
+    nameless = settings.openai_model is None and any(kind.model is None for kind in drafting)
+    return "OPENAI_MODEL" if nameless else None
 
 
 def _targets(settings: Settings, policy: Policy) -> list[Finding]:

@@ -64,6 +64,11 @@ def environment(slack: SlackStandIn, dsn: str, folder: Path) -> dict[str, str]:
     }
 
 
+def drafting_at(url: str) -> dict[str, str]:
+    """The settings of a model that answers."""
+    return {"OPENAI_API_KEY": "pretend", "OPENAI_BASE_URL": url, "OPENAI_MODEL": MODEL_NAME}
+
+
 async def examined(env: dict[str, str], folder: Path, **more: Any) -> tuple[int, list[str]]:
     """The exit code and the lines."""
     settings, problems = Settings.read(env, env_file=folder / "no.env")
@@ -74,11 +79,7 @@ async def examined(env: dict[str, str], folder: Path, **more: Any) -> tuple[int,
 # All is well: every line says so, and the exit code is 0.
 async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
     async with serve_model() as model:
-        env = environment(slack, dsn, tmp_path) | {
-            "OPENAI_API_KEY": "pretend",
-            "OPENAI_BASE_URL": model.base_url,
-            "OPENAI_MODEL": MODEL_NAME,
-        }
+        env = environment(slack, dsn, tmp_path) | drafting_at(model.base_url)
         code, said = await examined(env, tmp_path)
     assert said[-1] == "all is well", said
     assert code == 0
@@ -115,6 +116,12 @@ async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
             {"EFFECT_ALLOWED_HOSTS": "n8n.example, hooks.example, crm.example:8443"},
             "wrong  kinds.customer_email.effect.probe.url: EFFECT_ALLOWED_HOSTS",
         ),
+        ({"OPENAI_MODEL": ""}, "wrong  OPENAI_MODEL: not set, so nothing can be drafted for customer_email"),
+        ({"OPENAI_MODEL": "other"}, "wrong  OPENAI_MODEL: the endpoint does not list other"),
+        (
+            {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""},
+            "wrong  OPENAI_API_KEY: not set, so nothing can be drafted for customer_email",
+        ),
         ({"AI_ACTIONS_ENABLED": "yes"}, "wrong  AI_ACTIONS_ENABLED must be exactly true or false"),
         ({"SLACK_BOT_TOKEN": ""}, "wrong  SLACK_BOT_TOKEN is not set"),
         ({"DATABASE_URL": "postgresql://postgres@127.0.0.1:1/x"}, "wrong  DATABASE_URL: cannot be used"),
@@ -123,12 +130,21 @@ async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
 async def test_each_fault(
     slack: SlackStandIn, dsn: str, tmp_path: Path, change: dict[str, str], line: str
 ) -> None:
-    env = {name: value for name, value in (environment(slack, dsn, tmp_path) | change).items() if value}
-    code, said = await examined(env, tmp_path)
+    async with serve_model() as model:
+        full = environment(slack, dsn, tmp_path) | drafting_at(model.base_url) | change
+        code, said = await examined({name: value for name, value in full.items() if value}, tmp_path)
     assert code == 1
     assert [each for each in said if each.startswith(line)], said
     assert said[-1] == "1 things to mend"
     assert sum(each.startswith("wrong") for each in said) == 1
+
+
+# An endpoint of one's own may need no key.
+async def test_no_key_needed(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
+    async with serve_model() as model:
+        env = environment(slack, dsn, tmp_path) | drafting_at(model.base_url)
+        code, said = await examined({name: env[name] for name in env if name != "OPENAI_API_KEY"}, tmp_path)
+    assert (code, said[-1]) == (0, "all is well"), said
 
 
 # No line holds a secret, whatever is wrong with it.

@@ -42,6 +42,7 @@ from store.database import outside_transaction
 
 __all__ = ["Answer", "Ask", "Endpoint", "ModelClient", "Pace", "longest_wait_seconds"]
 
+NO_KEY: Final = "unset"  # The client wants some key; an endpoint of one's own may want none.
 CONNECT_SECONDS: Final = 5.0  # of the timeout; a connection not made by then was not delivered
 # By name: the HTTP library under openai is its own affair, and only these say that nothing left us.
 _NOTHING_LEFT: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
