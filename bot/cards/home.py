@@ -198,6 +198,7 @@ def _waiting(view: HomeView) -> list[Block]:
         head += [words("  "), *phrase(language, "home.page", page=str(view.page), pages=str(pages))]
     blocks = [rich("stet.home.head", lines([head, *unsure]))]
     for number, item in enumerate(view.waiting):
+        blocks += [{"type": "divider", "block_id": f"stet.home.{number}.rule"}] if number else []
         blocks += item_blocks(item, number)
     turned = [(view.page - 1, "home.before"), (view.page + 1, "home.next")]
     buttons = [

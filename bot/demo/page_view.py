@@ -101,6 +101,7 @@ class Board:
                 **slack,
                 "channels": [each for each in slack["channels"] if _is_shown(each)],
                 "users": {each["id"]: each["name"] for each in slack["users"]},
+                "named": {each["id"]: each["name"] for each in slack["channels"]},
                 "calls": None,
             },
             "world": sorted([*gather(received), *self.mails], key=_arrived, reverse=True)[:EFFECTS_SHOWN],

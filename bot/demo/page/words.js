@@ -10,7 +10,7 @@ const SHORTCODES = { white_check_mark: "✅", x: "❌", warning: "⚠️", bell:
 /** Tell who and what the ids are. */
 export function learnNames(slack) {
   names.users = slack.users;
-  names.channels = Object.fromEntries(slack.channels.map((each) => [each.id, each.name]));
+  names.channels = slack.named;
 }
 
 /** `@Name` for a user id. */
