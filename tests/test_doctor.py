@@ -101,6 +101,10 @@ async def test_well(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
     ("change", "line"),
     [
         ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "wrong  SLACK_BOT_TOKEN: invalid_auth: copy the Bot User"),
+        (
+            {"SLACK_API_URL": "http://127.0.0.1:1/api/"},
+            "wrong  SLACK_BOT_TOKEN: Slack does not answer (connection_refused): check the network",
+        ),
         ({"SLACK_APP_TOKEN": "xapp-wrong"}, "wrong  SLACK_APP_TOKEN: invalid_auth: make one under Basic"),
         ({"POLICY_FILE": "nowhere.toml"}, "wrong  POLICY_FILE: cannot be read"),
         ({"OPS_CHANNEL": "C0ARCHIVED"}, "wrong  channel C0ARCHIVED: it is archived"),

@@ -13,7 +13,7 @@ from bot.examination.manifest import compare_scopes
 from bot.policy.people import NotAllowed, check_account
 from bot.policy.terms import Kind
 from bot.settings import Settings
-from bot.slack.answer import SlackAnswer, SlackLimited, SlackOk, SlackRefused
+from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
 from bot.slack.client import SlackClient
 from bot.slack.people import read_members, read_person
 
@@ -46,9 +46,7 @@ async def examine_workspace(settings: Settings, kinds: Iterable[Kind]) -> AsyncI
 async def _by_bot_token(client: SlackClient, settings: Settings, kinds: list[Kind]) -> AsyncIterator[Finding]:
     answer = await client.auth_test()
     if not isinstance(answer, SlackOk):
-        yield Finding(
-            "SLACK_BOT_TOKEN", f"{word_of(answer)}: copy the Bot User OAuth Token of your app again"
-        )
+        yield _not_taken("SLACK_BOT_TOKEN", answer, "copy the Bot User OAuth Token of your app again")
         return
     yield Finding(f"SLACK_BOT_TOKEN: {answer.data.get('user')} in {answer.data.get('team')}")
     yield compare_scopes(answer.scopes)
@@ -143,7 +141,15 @@ async def _app_token(token: str, base_url: str) -> Finding:
     answer = await _patiently(client.open_socket)
     if isinstance(answer, SlackOk):
         return Finding("SLACK_APP_TOKEN: Socket Mode; Slack sends nothing by HTTP then")
-    return Finding("SLACK_APP_TOKEN", f"{word_of(answer)}: {_SOCKET_MEND}")
+    return _not_taken("SLACK_APP_TOKEN", answer, _SOCKET_MEND)
+
+
+def _not_taken(token: str, answer: SlackAnswer, mend: str) -> Finding:
+    """A token that Slack refused has that mend; where Slack does not answer, it may be right."""
+    away = isinstance(answer, SlackNotDelivered | SlackUnknown)
+    return Finding(
+        token, f"{word_of(answer)}: {'check the network, and SLACK_API_URL if it is set' if away else mend}"
+    )
 
 
 async def _patiently(ask: Callable[[], Awaitable[SlackAnswer]]) -> SlackAnswer:
