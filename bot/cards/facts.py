@@ -145,10 +145,16 @@ def _voters(view: ReviewView) -> list[Element]:
             who += phrase(language, "voting.more", count=more)
         found = phrase(language, "voting.who" if is_open(view.state) else "voting.cancel", who=who)
     if is_open(view.state) and (voting.quorum > 1 or voting.voters):
-        found += [words("\n")]
-        found += phrase(language, "voting.count", count=len(voting.voters), quorum=voting.quorum)
-        found += [words(": "), *people(voting.voters)] if voting.voters else []
+        found += [words("\n"), *_votes(view)]
     return found
+
+
+def _votes(view: ReviewView) -> list[Element]:
+    voting, language = view.voting, view.language
+    if len(voting.voters) >= voting.quorum:  # Open all the same: of some of them Slack says that they left.
+        return phrase(language, "voting.some_left", who=people(voting.voters), quorum=voting.quorum)
+    found = phrase(language, "voting.count", count=len(voting.voters), quorum=voting.quorum)
+    return [*found, words(": "), *people(voting.voters)] if voting.voters else found
 
 
 def _waiting(view: ReviewView) -> list[Element]:

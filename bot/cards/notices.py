@@ -41,6 +41,7 @@ class Refusal(StrEnum):
     """Why a click changed nothing. Places to fill: see the sentence `refused.…` of the same name."""
 
     NEWER_REVISION = "newer_revision"
+    ASKED_AGAIN = "asked_again"
     EXPIRED = "expired"  # at
     APPROVED = "approved"  # who, at
     REJECTED = "rejected"  # who, at

@@ -106,6 +106,7 @@ WORDS: Final[dict[str, str]] = {
     "voting.nobody": "nobody",
     "voting.more": " and {count} more",
     "voting.count": "*Approvals:* {count} of {quorum}",
+    "voting.some_left": "*Approvals:* {who}. Not all may decide any more; {quorum} who may must approve",
     "times.waiting": "*Waiting since* {opened}",
     "times.waiting_until": "*Waiting since* {opened}, *expires* {expires}",
     "times.opened": "*Opened* {opened}",

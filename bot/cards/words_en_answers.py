@@ -8,6 +8,7 @@ from typing import Final
 WORDS: Final[dict[str, str]] = {
     # Private answers to a click: what is so, then what to do.
     "refused.newer_revision": "There is a newer revision. Nothing was decided. Please read the card again.",
+    "refused.asked_again": "This is asked anew since. Nothing was decided. Please read the card again.",
     "refused.expired": "Too late: this draft expired {at}. Nothing was decided.",
     "refused.approved": "Already approved by {who}, {at}.",
     "refused.rejected": "Already rejected by {who}, {at}.",

@@ -105,6 +105,7 @@ WORDS: Final[dict[str, str]] = {
     "voting.nobody": "无",
     "voting.more": "，另有 {count} 位",
     "voting.count": "*批准：*{count} / {quorum}",
+    "voting.some_left": "*批准：*{who}。其中有人现已无权审批；须有 {quorum} 位有权者批准",
     "times.waiting": "*开始等待：*{opened}",
     "times.waiting_until": "*开始等待：*{opened}，*过期：*{expires}",
     "times.opened": "*创建：*{opened}",

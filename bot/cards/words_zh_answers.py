@@ -8,6 +8,7 @@ from typing import Final
 WORDS: Final[dict[str, str]] = {
     # Private answers to a click: what is so, then what to do.
     "refused.newer_revision": "已有更新的版本，本次操作未生效。请重新阅读卡片。",
+    "refused.asked_again": "这份草稿已重新提请审批，本次操作未生效。请重新阅读卡片。",
     "refused.expired": "太晚了：这份草稿已于 {at} 过期，本次操作未生效。",
     "refused.approved": "已由 {who} 批准，{at}。",
     "refused.rejected": "已由 {who} 驳回，{at}。",

@@ -15,6 +15,7 @@ class Why(StrEnum):
     UNKNOWN_BUTTON = "unknown_button"
     WRONG_SURFACE = "wrong_surface"
     NEWER_REVISION = "newer_revision"
+    ASKED_AGAIN = "asked_again"
     EXPIRED = "expired"
     APPROVED = "approved"
     REJECTED = "rejected"

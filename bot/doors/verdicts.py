@@ -24,6 +24,7 @@ REDRAFT_WOKEN: Final = ("show", "redraft")
 OVERTAKEN: Final = frozenset(
     {
         Why.NEWER_REVISION,
+        Why.ASKED_AGAIN,
         Why.EXPIRED,
         Why.APPROVED,
         Why.REJECTED,

@@ -32,7 +32,9 @@ def why_over(question: Question, click: Click) -> NotDecided | None:
     if question.status == "expired":
         return NotDecided(Why.EXPIRED, at=question.expires_at)
     if question.status == "pending":
-        return NotDecided(Why.NEWER_REVISION)
+        # The same words may be asked about anew: a withdrawn approval, a newer event that came to nothing.
+        same = question.revision == question.newest_revision
+        return NotDecided(Why.ASKED_AGAIN if same else Why.NEWER_REVISION)
     return NotDecided(Why.SETTLED)
 
 

@@ -10,6 +10,7 @@ import pytest
 from bot.cards import review
 from bot.cards.blocks import shown_hash, text_length
 from bot.cards.facts import linkable_host
+from bot.cards.lives import Who
 from bot.cards.status import is_open
 from bot.cards.views import Buttons, Field, Pending, PendingNote, Source, Voting
 from bot.contracts.click import APPROVE_ACTION, CANCEL_ACTION, READ_ACTION, REJECT_ACTION
@@ -189,3 +190,12 @@ def test_votes_are_counted_while_open(name: str) -> None:
     view = replace(REVIEW_STATES[name], voting=Voting((ANNA, BEN), quorum=2))
     drawn = json.dumps(review.render(view))
     assert ("Approvals:" in drawn) == is_open(view.state)
+
+
+# As many votes as are needed, and open all the same: some of those people left, so the card claims no quorum.
+@pytest.mark.parametrize(("voters", "claimed"), [((ANNA,), True), ((ANNA, BEN), False), ((ANNA,) * 3, False)])
+def test_votes_of_who_left(voters: tuple[Who, ...], claimed: bool) -> None:
+    view = replace(PLAIN, voting=Voting((ANNA, BEN), quorum=2, voters=voters))
+    drawn = json.dumps(review.render(view))
+    assert (f"{len(voters)} of 2" in drawn) == claimed
+    assert ("Not all may decide any more; 2 who may must approve" in drawn) != claimed

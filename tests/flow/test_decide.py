@@ -390,7 +390,7 @@ async def test_token_of_an_ended_question(dsn: str, db: Database) -> None:
     change(dsn, "UPDATE drafts SET approval_id = gen_random_uuid()")
     answer = await decide(deciding(db), click(draft, token))
     assert isinstance(answer, NotDecided)
-    assert answer.why == Why.NEWER_REVISION
+    assert answer.why == Why.ASKED_AGAIN
     assert counters(dsn) == (0, 0)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.contracts.answer import Click
+from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface
-from bot.policy.answering import is_unconfirmed, may_answer, qualified_for
+from bot.policy.answering import is_unconfirmed, may_answer, qualified_for, why_over
 from bot.policy.people import Allowed, NotAllowed, Person
 from store.decisions import Question
 from tests.policy.samples import make_kind
@@ -18,6 +18,18 @@ GROUPS: dict[str, frozenset[str] | None] = {"S1": frozenset({"U1", "U2"}), "S2":
 
 def ask(**known: Any) -> Question:
     return Question.model_construct(None, **known)
+
+
+def click(*, revision: int = 1, typed: str | None = None) -> Click:
+    return Click(
+        token="t",
+        revision=revision,
+        decision=Decision.APPROVE,
+        team_id="T1",
+        user_id="U1",
+        surface=Surface.VIEW,
+        typed=typed,
+    )
 
 
 def judge(then: dict[str, Any], now: dict[str, Any], **asked: Any) -> Allowed | NotAllowed:
@@ -87,6 +99,16 @@ def test_separate_duties(asked: dict[str, Any], separate: bool, allowed: bool) -
     assert isinstance(judge({"separate_duties": separate}, {}, **asked), Allowed) is allowed
 
 
+# A question that is over while its draft waits: that it has other words, or is asked anew, is told apart.
+@pytest.mark.parametrize(("newest", "why"), [(3, Why.NEWER_REVISION), (2, Why.ASKED_AGAIN)])
+@pytest.mark.parametrize("before", [None, "approve"])
+def test_over_and_waiting(newest: int, why: Why, before: str | None) -> None:
+    question = ask(
+        is_current=False, status="pending", revision=2, newest_revision=newest, over_decision=before
+    )
+    assert why_over(question, click(revision=2)) == NotDecided(why)
+
+
 # The entity is typed as keyboards can: one line takes no line break, letters are composed either way.
 @pytest.mark.parametrize(
     ("entity", "typed", "unconfirmed"),
@@ -102,13 +124,4 @@ def test_separate_duties(asked: dict[str, Any], separate: bool, allowed: bool) -
 )
 def test_typed(entity: str, typed: str | None, unconfirmed: bool) -> None:
     question = ask(entity=entity, snapshot={"confirm": "typed"})
-    click = Click(
-        token="t",
-        revision=1,
-        decision=Decision.APPROVE,
-        team_id="T1",
-        user_id="U1",
-        surface=Surface.VIEW,
-        typed=typed,
-    )
-    assert is_unconfirmed(question, click) is unconfirmed
+    assert is_unconfirmed(question, click(typed=typed)) is unconfirmed
