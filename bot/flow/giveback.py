@@ -6,7 +6,7 @@ Not here: leases of owners that are gone (recover) or approvals that got too old
 from collections.abc import Sequence
 
 from bot.flow import settle
-from bot.policy.limits import RELEASE_WAIT_SECONDS
+from bot.policy.limits import OUTDATED_WAIT_SECONDS, RELEASE_WAIT_SECONDS
 from store import outbox
 from store.database import Database
 from store.queries import Connection
@@ -29,6 +29,7 @@ async def put_back(db: Database, owner: str, rows: Sequence[ClaimedRow], ops_cha
     if outdated:
         late = [row for row in rows if row.effect_id in outdated]
         await _take_to_people(db, owner, late, ops_channel)
+        await release(db, owner, late, wait_seconds=OUTDATED_WAIT_SECONDS)
     await release(db, owner, rows, wait_seconds=RELEASE_WAIT_SECONDS)
 
 

@@ -80,6 +80,9 @@ QUICK_SEND_SECONDS: Final = 0.02  # "At once": no target across a network with a
 SLOW_SEND_SECONDS: Final = 1.0  # From here on a card says "sending", and the target gets fewer at a time.
 EFFECTS_IN_FLIGHT: Final = 1000  # In all: a few kilobytes each, and sockets stay under the usual 1,024.
 RELEASE_WAIT_SECONDS: Final = 1.0  # What could not start is not claimed again in a tight loop.
+OUTDATED_WAIT_SECONDS: Final = (
+    60.0  # What may never start waits for the end of another effect, which ends it too.
+)
 PROBE_TIMEOUT_SECONDS: Final = 5  # A record is read quickly; what takes longer is asked again later.
 MAX_PROBE_TIMEOUT_SECONDS: Final = 15  # Half of what the lease has beyond the call that follows.
 HOLD_LEAST_SECONDS: Final = 5.0  # Until a record that could not be checked is asked for again: a blip,

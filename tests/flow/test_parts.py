@@ -290,6 +290,30 @@ async def test_overtaken_on_the_way(dsn: str, db: Database, receiver: Receiver) 
     assert ends(dsn, draft) == ("failed", "failed_terminal")
 
 
+# Overtaken while nobody knows whether another one left: it is not claimed each second until somebody says so,
+# and over as soon as they do.
+@pytest.mark.parametrize("choice", [Choice.DELIVERED, Choice.GIVE_UP])
+async def test_overtaken_beside_an_unknown(
+    dsn: str, db: Database, receiver: Receiver, choice: Choice
+) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("news", PING, type="slack_message"))
+    news = Scripted(effect_type="slack_message")
+    await dispatch(db, Scripted(Unknown("timeout")))
+    await receiver.receive(arrival(7))
+    await dispatch(db, news)
+    (row,) = makers.rows(
+        dsn,
+        "SELECT state, extract(epoch FROM next_attempt_at - now())::int AS wait FROM effect_outbox"
+        " WHERE effect_type = 'slack_message'",
+    )
+    assert (row["state"], news.calls) == ("pending", [])
+    assert row["wait"] > 30
+    (mail,) = makers.rows(dsn, "SELECT effect_id, version FROM effect_outbox WHERE state = 'unknown'")
+    await settle_unknown(db, mail["effect_id"], mail["version"], choice=choice, by=ADMIN)
+    assert states(dsn, draft)["news"] == ("cancelled", "overtaken")
+    assert ends(dsn, draft) == ("failed", "failed_terminal")
+
+
 # A gate that lets it through makes the same rows as a person's click does.
 async def test_let_through(dsn: str, db: Database) -> None:
     draft = makers.make_draft(dsn, snapshot=several(effect("mail", MAIL), effect("note", NOTE, after="mail")))
