@@ -14,8 +14,8 @@ IN_VENV := UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV=$(CURDIR)/.venv
 PATHS := bot store tests
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
-# Most tests wait more than they compute: one worker more than a small machine has processors, whole files each.
-WORKERS ?= 3
+# Most tests wait more than they compute: twice as many workers as a small machine has processors, whole files each.
+WORKERS ?= 4
 LOCKS := requirements/tests.lock requirements/local.lock requirements/runtime.lock requirements/installer.lock
 
 .PHONY: help setup demo test check lint fmt schema docs crash bench migrate lock clean

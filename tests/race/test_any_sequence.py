@@ -39,7 +39,7 @@ from tests.race.whole import KINDS, TARGET, Beside, Whole, one_whole, values_of
 PEOPLE = (U_ALICE, U_BOB, U_CAROL, U_ALICE, U_BOB, U_CAROL, U_GUEST, U_MEMBER)
 REVIEWERS = (U_ALICE, U_BOB, U_CAROL)
 SEED = os.environ.get("STET_SEED", "20")
-SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "5"))
+SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "4"))
 LENGTH = 60 if CAMPAIGN else 36
 PRESSED_AGAIN = 2  # Buttons of ended questions that are tried whenever everything has come to rest.
 OUTCOMES = (
