@@ -39,7 +39,7 @@ from tests.race.whole import KINDS, TARGET, Beside, Whole, one_whole, values_of
 PEOPLE = (U_ALICE, U_BOB, U_CAROL, U_ALICE, U_BOB, U_CAROL, U_GUEST, U_MEMBER)
 REVIEWERS = (U_ALICE, U_BOB, U_CAROL)
 SEED = os.environ.get("STET_SEED", "20")
-SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "4"))
+SEQUENCES = int(os.environ.get("STET_SEQUENCES", "400" if CAMPAIGN else "5"))
 LENGTH = 60 if CAMPAIGN else 36
 PRESSED_AGAIN = 2  # Buttons of ended questions that are tried whenever everything has come to rest.
 OUTCOMES = (
@@ -117,15 +117,19 @@ class Play:
 
     async def event(self, a: int, b: int, c: int) -> None:
         """A first event of an entity, or a newer one."""
-        place = (a % 6 // 5, b % len(KINDS))
-        version = self.versions[place] = self.versions.get(place, 10) + 2
-        await self.post(self.make_event(place, version, upstream=bool(c % 2), long=c % 8 == 7), {202})
+        await self.arrive(a, b, c)
         if c % 3 == 0:
             # Before anything is drafted the card of what is older says that a newer one is coming.
             await self.whole.draw()
             await check_cards(self.whole, self.deleted)
         if c % 4:
             await self.settle()
+
+    async def arrive(self, a: int, b: int, c: int) -> None:
+        """Such an event, and nothing looked at: beside other acts nothing is at rest."""
+        place = (a % 6 // 5, b % len(KINDS))
+        version = self.versions[place] = self.versions.get(place, 10) + 2
+        await self.post(self.make_event(place, version, upstream=bool(c % 2), long=c % 8 == 7), {202})
 
     async def older(self, a: int, b: int, c: int) -> None:
         """One that was overtaken on its way."""
@@ -282,7 +286,7 @@ class Play:
             self.press_on(message, REVIEWERS[c % len(REVIEWERS)], BUTTONS[c % len(BUTTONS)]),
         ]
         if b % 3 == 0:
-            work.append(self.event(a, b, c))
+            work.append(self.arrive(a, b, c))
         if b % 3 == 1:
             work += [self.press_on(message, user, "stet.approve") for user in REVIEWERS]
         await asyncio.gather(*work)
