@@ -5,6 +5,7 @@ Not here: Slack's side of it (examination), how a setting is read (settings), wh
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
 
 from bot.connectors.reach import Blocked, Reach, Target
 from bot.drafting.faults import DraftFault
@@ -21,11 +22,12 @@ from bot.settings import SettingProblem, Settings
 from bot.variables import Variables
 from store.database import Database
 from store.errors import DatabaseAway, SchemaMismatch
-from store.health import OLDEST_SERVER, server_version
+from store.health import OLDEST_SERVER, server_clock, server_version
 from store.migrate import check
 from store.reached import database_of
 
 MODEL_SECONDS = 10.0  # An endpoint that takes longer to list its models will not draft in time either.
+WRONG_CLOCK_SECONDS = 60  # Slack and Standard Webhooks take a signature for five minutes.
 
 
 async def examine(
@@ -92,12 +94,16 @@ async def _role(dsn: str, *, embedded: bool) -> Finding:
     try:
         async with db.connection() as conn:
             version = await server_version(conn)
+            ahead_seconds = round((datetime.now(UTC) - await server_clock(conn)).total_seconds())
     except DatabaseAway:
         return Finding("DATABASE_URL", "cannot take the role stet_app: run migrate, or GRANT stet_app to it")
     finally:
         await db.close()
     if version < OLDEST_SERVER:
         return Finding("DATABASE_URL", f"PostgreSQL {version} is too old: use {OLDEST_SERVER} or newer")
+    if abs(ahead_seconds) > WRONG_CLOCK_SECONDS:
+        wrong = f"{abs(ahead_seconds)} s {'ahead of' if ahead_seconds > 0 else 'behind'} the database's"
+        return Finding("clock", f"this host's is {wrong}: set both by NTP, or Slack's signatures are refused")
     return Finding(f"DATABASE_URL: PostgreSQL {version}" + (" (embedded)" if embedded else ""))
 
 

@@ -7,9 +7,12 @@ import os
 import selectors
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn
+
+import time_machine
 
 from bot import __main__ as bot_main
 from bot.flow import checkpoints
@@ -34,6 +37,8 @@ def become_bot(order: dict[str, Any]) -> NoReturn:
     os.chdir(Path(order["log"]).parent)
     # Read at import, which was before the fork.
     checkpoints._KILL_AT = os.environ.get("STET_KILL_AT", "")
+    if off_seconds := float(os.environ.get("STET_CLOCK_OFF_SECONDS", "0")):
+        time_machine.travel(time.time() + off_seconds, tick=True).start()
     code = 1
     try:
         code = bot_main.main(order["words"])

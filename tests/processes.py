@@ -228,6 +228,10 @@ class Stage:
         self.bots.append(bot)
         return bot
 
+    async def started_with_clock(self, off_seconds: int) -> Bot:
+        """Start a process on a host whose clock is wrong by so much, and wait until it listens."""
+        return await self.started(STET_CLOCK_OFF_SECONDS=str(off_seconds))
+
     async def started(self, kill_at: str = "", **more: str) -> Bot:
         """Start a process and wait until it listens."""
         bot = await self.start(kill_at, **more)

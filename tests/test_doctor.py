@@ -3,12 +3,14 @@
 Not here: Slack's side of it (tests/examination), or how settings are read (test_settings).
 """
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+import time_machine
 
 from bot.__main__ import main
 from bot.demo.model import serve_model
@@ -167,6 +169,17 @@ async def test_no_secret(slack: SlackStandIn, dsn: str, tmp_path: Path) -> None:
     assert code == 1
     assert len([line for line in said if line.startswith("wrong")]) >= 5
     assert "4711" not in "\n".join(said)
+
+
+# A host whose clock is wrong is told so, in seconds and direction: it would refuse every signature.
+@pytest.mark.parametrize(("off_seconds", "how"), [(-3600, "behind"), (3600, "ahead of")])
+async def test_wrong_clock(slack: SlackStandIn, dsn: str, tmp_path: Path, off_seconds: int, how: str) -> None:
+    env = environment(slack, dsn, tmp_path) | {"OPENAI_API_KEY": ""}
+    with time_machine.travel(time.time() + off_seconds, tick=True):
+        code, said = await examined(env, tmp_path)
+    assert code == 1
+    (line,) = [line for line in said if line.startswith("wrong  clock: ")]
+    assert f" s {how} the database's: set both by NTP" in line
 
 
 # A database whose schema is not ours is told by its mend.
