@@ -4,6 +4,7 @@ Not here: getting the answers (dispatch) or what follows from them (settle).
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +16,8 @@ from bot.policy.limits import CLAIM_BATCH
 from store.database import Database
 from store.errors import DatabaseAway
 from store.queries import Connection
+
+log = logging.getLogger(__name__)
 
 AWAY_WAIT_SECONDS: Final = 0.5  # Answers in hand are offered again this often while the database is away.
 
@@ -47,7 +50,7 @@ class Recorder:
         A fault other than an absent database leaves its batch unwritten: the leases run out, those effects
         become unknown, which is the truth. What waits behind them goes on.
         """
-        size = CLAIM_BATCH
+        size, is_told = CLAIM_BATCH, False
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting[:size], self._waiting[size:]
@@ -56,6 +59,9 @@ class Recorder:
                 except DatabaseAway:
                     # Perhaps one locked head held up all: smaller batches find it, and it goes to the end.
                     self._waiting.extend(batch)
+                    if not is_told:
+                        log.warning("answers to sends wait: the database is away")
+                        is_told = True
                     size = max(1, size // 2)
                     await asyncio.sleep(AWAY_WAIT_SECONDS)
                     continue

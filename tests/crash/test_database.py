@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.demo.world import HOLD, Fault
 from store.embedded import Embedded
 from store.migrate import migrate
 from tests.processes import CAMPAIGN, Bot, Nursery, Stage, event, key_of, staged
@@ -18,6 +19,7 @@ from tests.watching import Watch, check_promises, watching
 
 POSTS = 61
 SENDERS = 6
+SEND = "/webhook/send-mail"
 CARD = """SELECT count(*) = 1 AND bool_and(c.shown_version = c.wanted_version AND c.ts IS NOT NULL)
             FROM cards AS c JOIN workflow_runs AS r USING (draft_id) WHERE r.idempotency_key = %(key)s"""
 STATUS = """SELECT status FROM drafts AS d JOIN workflow_runs AS r USING (run_id)
@@ -132,3 +134,32 @@ async def see_all(stage: Stage, watch: Watch, bot: Bot, *, kept: bool) -> None:
     await watch.until(CARD, hurry=True, key=key_of(0))
     assert stage.sent().total() == 1
     await check_promises(stage, watch)
+
+
+# F026: the server dies between the provider's yes and our record of it, and comes back: the effect is not
+# sent again. What the process still knows is recorded late; what it cannot record any more the look-up finds.
+@pytest.mark.parametrize("process_dies", [False, True])
+async def test_database_dies_before_the_record(postgres: Server, mortal: Stage, process_dies: bool) -> None:
+    stage = mortal
+    stage.world.world.misbehave(SEND, Fault(HOLD))
+    bot = await stage.started()
+    async with watching(postgres.dsn) as watch:
+        await stage.post(bot, event(0, draft=True))
+        await watch.until(CARD, key=key_of(0))
+    assert (await stage.click(bot, key_of(0))).kept
+    await stage.world.arrived(1, path=SEND)
+    postgres.die(signal.SIGQUIT)
+    stage.world.release()
+    await bot.said("answers to sends wait: the database is away")
+    if process_dies:
+        await bot.kill()
+    await asyncio.to_thread(postgres.live)
+    async with watching(postgres.dsn, told=False) as watch:
+        if process_dies:
+            assert await watch.value("SELECT state FROM effect_outbox") == "sending"
+            await watch.bury(bot)
+            await stage.started()
+        await watch.until("SELECT count(*) = 1 FROM effect_outbox WHERE state = 'completed'", hurry=True)
+        assert await watch.value("SELECT attempts FROM effect_outbox") == 1
+        assert stage.sent().total() == 1
+        await check_promises(stage, watch)
