@@ -81,9 +81,11 @@ class PickedRow(Row):
     """A due effect of a limited kind or of a target in trial."""
 
     effect_id: UUID
+    idempotency_key: str
     kind: str
     lane: int
     value: Decimal | None
+    is_counted: bool
     holds_hour: bool
     holds_day: bool
 

@@ -75,12 +75,17 @@ class Limits(Clause):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A waiting effect in the order of its queue; `holds_…`: it has a share of that window already."""
+    """A waiting effect in the order of its queue; `holds_…`: it has a share of that window already.
+
+    `is_counted`: another effect of its draft has taken the draft's value from the cap already.
+    """
 
     effect_id: UUID
+    idempotency_key: str
     kind: str
     lane: int
     value: Decimal | None = None
+    is_counted: bool = False
     holds_hour: bool = False
     holds_day: bool = False
 
@@ -93,6 +98,7 @@ class Left:
     day: int | None = None
     value: Decimal | None = None
     value_most: Decimal | None = None
+    counted: set[str] = field(default_factory=set)  # The keys whose drafts' values are in it by now.
 
 
 @dataclass(slots=True)
@@ -141,11 +147,18 @@ def _what_is_full(one: Candidate, room: Left) -> str | None:
     if not one.holds_day:
         if room.day is not None and room.day < 1:
             return "cap_day"
-        if room.value is not None and one.value is not None and one.value > room.value:
+        if room.value is not None and _worth(one, room) > room.value:
             return "cap_value_day"
     if not one.holds_hour and room.hour is not None and room.hour < 1:
         return "cap_hour"
     return None
+
+
+def _worth(one: Candidate, room: Left) -> Decimal:
+    """What it takes from the value cap: the value is its draft's, and counts once."""
+    if one.value is None or one.is_counted or one.idempotency_key in room.counted:
+        return Decimal(0)
+    return one.value
 
 
 def _take(one: Candidate, room: Left) -> None:
@@ -155,5 +168,6 @@ def _take(one: Candidate, room: Left) -> None:
         return
     if room.day is not None:
         room.day -= 1
-    if room.value is not None and one.value is not None:
-        room.value -= one.value
+    if room.value is not None:
+        room.value -= _worth(one, room)
+        room.counted.add(one.idempotency_key)

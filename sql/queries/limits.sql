@@ -78,25 +78,27 @@ SELECT lane FROM targets
 -- name: measure_kinds
 -- What of the caps of these kinds is used in this hour and day (UTC): a share counts once an effect, while it is on its
 -- way, has arrived, or may have. What is proven not to have left has given its share back; what takes something back
--- needs none.
-SELECT l.kind, used.hour AS used_hour, used.day AS used_day, used.value AS used_value,
+-- needs none. The value is the draft's: it counts once, however many effects the draft has.
+SELECT l.kind, used.hour::int AS used_hour, used.day::int AS used_day, used.value AS used_value,
        extract(epoch FROM windows.day + interval '1 day' - clock_timestamp())::double precision AS day_seconds,
        extract(epoch FROM windows.hour + interval '1 hour' - clock_timestamp())::double precision AS hour_seconds
   FROM (SELECT date_trunc('day', now(), 'UTC') AS day,
                date_trunc('hour', now(), 'UTC') AS hour) AS windows
  CROSS JOIN kind_limits AS l
  CROSS JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE last.taken_at >= windows.hour) AS hour, count(*) AS day,
-              coalesce(sum(last.value), 0) AS value
-         FROM (SELECT DISTINCT ON (d.effect_id) d.effect_id, d.taken_at, d.value
-                 FROM departures AS d
-                WHERE d.kind = l.kind AND d.taken_at >= windows.day
-                ORDER BY d.effect_id, d.taken_at DESC) AS last
-        CROSS JOIN LATERAL (
-              SELECT e.state, e.ambiguous_at, e.undo_of FROM effect_outbox AS e
-               WHERE e.effect_id = last.effect_id OFFSET 0) AS e
-        WHERE e.undo_of IS NULL
-          AND (e.state IN ('sending', 'completed', 'unknown') OR e.ambiguous_at IS NOT NULL)) AS used
+       SELECT coalesce(sum(one.hour), 0) AS hour, coalesce(sum(one.day), 0) AS day, coalesce(sum(one.value), 0) AS value
+         FROM (SELECT count(*) FILTER (WHERE last.taken_at >= windows.hour) AS hour, count(*) AS day,
+                      max(last.value) AS value
+                 FROM (SELECT DISTINCT ON (d.effect_id) d.effect_id, d.taken_at, d.value
+                         FROM departures AS d
+                        WHERE d.kind = l.kind AND d.taken_at >= windows.day
+                        ORDER BY d.effect_id, d.taken_at DESC) AS last
+                CROSS JOIN LATERAL (
+                      SELECT e.idempotency_key, e.state, e.ambiguous_at, e.undo_of FROM effect_outbox AS e
+                       WHERE e.effect_id = last.effect_id OFFSET 0) AS e
+                WHERE e.undo_of IS NULL
+                  AND (e.state IN ('sending', 'completed', 'unknown') OR e.ambiguous_at IS NOT NULL)
+                GROUP BY e.idempotency_key) AS one) AS used
  WHERE l.kind = ANY(%(kinds)s::text[])
  ORDER BY l.kind;
 
@@ -119,7 +121,8 @@ SELECT asked.lane, under_way.n AS in_flight, recent.second, recent.minute,
 
 -- name: pick_effects
 -- Due effects of lanes that are held, at most so many a lane in the order of their queue, as a claim would take them,
--- with what the approved revision says that they are worth; and those that may have left before and wait to be sent again, wherever in the queue they stand.
+-- with what the approved revision says that they are worth, and whether another effect of the same draft has taken that
+-- from the cap already; and those that may have left before and wait to be sent again, wherever in the queue they stand.
 WITH room AS MATERIALIZED (
     SELECT lane, slots FROM unnest(%(lanes)s::bigint[], %(most)s::integer[]) AS asked (lane, slots)
 ), queued AS MATERIALIZED (
@@ -147,13 +150,19 @@ WITH room AS MATERIALIZED (
               AND e.next_attempt_at <= now() AND e.lane = ANY(%(lanes)s::bigint[]) OFFSET 0) AS e
      WHERE d.kind = ANY(%(kinds)s::text[]) AND d.taken_at >= date_trunc('day', now(), 'UTC')
 )
-SELECT e.effect_id, e.kind, e.lane,
+SELECT e.effect_id, e.idempotency_key, e.kind, e.lane,
        CASE WHEN e.undo_of IS NOT NULL THEN 0 WHEN l.value_path IS NOT NULL THEN (
            SELECT CASE WHEN jsonb_typeof(rev.body #> l.value_path[2:]) = 'number'
                        THEN (rev.body #>> l.value_path[2:])::numeric END
              FROM effect_payloads AS p
              JOIN revisions AS rev ON rev.draft_id = e.draft_id AND rev.revision = p.revision
             WHERE p.effect_id = e.effect_id) END AS value,
+       l.value_path IS NOT NULL AND EXISTS (
+           SELECT FROM effect_outbox AS o
+             JOIN departures AS d ON d.effect_id = o.effect_id AND d.taken_at >= date_trunc('day', now(), 'UTC')
+            WHERE o.idempotency_key = e.idempotency_key AND o.state <> 'cancelled' AND o.effect_id <> e.effect_id
+              AND o.undo_of IS NULL
+              AND (o.state IN ('sending', 'completed', 'unknown') OR o.ambiguous_at IS NOT NULL)) AS is_counted,
        e.undo_of IS NOT NULL
            OR coalesce(e.ambiguous_at IS NOT NULL AND last.taken_at >= date_trunc('hour', now(), 'UTC'), false)
            AS holds_hour,
@@ -162,7 +171,7 @@ SELECT e.effect_id, e.kind, e.lane,
            AS holds_day
   FROM (SELECT effect_id FROM queued UNION SELECT effect_id FROM again) AS found
  CROSS JOIN LATERAL (
-       SELECT effect_id, draft_id, kind, lane, ambiguous_at, undo_of, next_attempt_at
+       SELECT effect_id, idempotency_key, draft_id, kind, lane, ambiguous_at, undo_of, next_attempt_at
          FROM effect_outbox WHERE effect_id = found.effect_id OFFSET 0) AS e
   LEFT JOIN kind_limits AS l ON l.kind = e.kind
   LEFT JOIN LATERAL (

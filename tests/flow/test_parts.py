@@ -33,6 +33,7 @@ from store.letting import Letting
 from tests import makers
 from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, make_due
 from tests.flow.test_decide import click, deciding
+from tests.flow.test_limits import worth
 from tests.upstream import arrival
 
 MAIL, NOTE, PING = "https://mail.example", "https://crm.example", "C0NEWS"
@@ -462,3 +463,23 @@ async def test_side_by_side(dsn: str, db: Database) -> None:
     await dispatch(db, Scripted(by_target(mail=Unknown("timeout"))))
     assert states(dsn, draft) == {"mail": ("unknown", "timeout"), "note": ("completed", None)}
     assert ends(dsn, draft) == ("approved", "approved")
+
+
+# A cap on values counts what a draft is worth once: its effects leave together and in turn, another draft
+# that does not fit beside it waits, and an effect that follows another one takes nothing anew.
+async def test_value_counts_once(db: Database, dsn: str) -> None:
+    makers.limit(dsn, cap_value_day=100, value="output.amount")
+    first = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE, after="mail"), entity="one")
+    both = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE), entity="two")
+    large = await approved(dsn, db, effect("mail", MAIL), entity="three")
+    for draft, amount in ((first, 60), (both, 40), (large, 1)):
+        worth(dsn, next(iter(draft["effects"].values())), json.dumps({"amount": amount}))
+    sink = Scripted()
+    for _ in range(3):
+        await dispatch(db, sink)
+        make_due(dsn)
+    assert {state for state, _ in [*states(dsn, first).values(), *states(dsn, both).values()]} == {
+        "completed"
+    }
+    assert states(dsn, large) == {"mail": ("pending", None)}
+    assert len(sink.calls) == 4

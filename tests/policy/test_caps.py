@@ -3,6 +3,7 @@
 Not here: holding to them (tests/flow/test_limits, tests/race/test_limits).
 """
 
+from dataclasses import replace
 from decimal import Decimal
 from uuid import UUID, uuid4
 
@@ -81,7 +82,8 @@ def test_limits_are_todays() -> None:
 
 
 def candidate(value: str | None = None, **more: bool) -> Candidate:
-    return Candidate(uuid4(), KIND, 1, None if value is None else Decimal(value), **more)
+    effect_id = uuid4()
+    return Candidate(effect_id, str(effect_id), KIND, 1, None if value is None else Decimal(value), **more)
 
 
 def chosen(some: list[Candidate], left: Left, slots: int = 99) -> list[UUID]:
@@ -94,6 +96,15 @@ def test_choice() -> None:
     left = Left(hour=9, day=2, value=Decimal(10), value_most=Decimal(10))
     assert chosen(some, left) == [some[3].effect_id, some[0].effect_id, some[2].effect_id]
     assert left == Left(hour=9, day=2, value=Decimal(10), value_most=Decimal(10))
+
+
+# A draft's value counts once: for its first effect here, and for none if one of them left before.
+def test_value_of_a_draft() -> None:
+    first = candidate("6")
+    some = [first, replace(candidate("6"), idempotency_key=first.idempotency_key), candidate("5")]
+    some += [candidate("7", is_counted=True), candidate("4")]
+    left = Left(value=Decimal(10), value_most=Decimal(10))
+    assert chosen(some, left) == [some[n].effect_id for n in (0, 1, 3, 4)]
 
 
 # What is full is named by the cap that frees last; what no place is left for is no cap's fault.
