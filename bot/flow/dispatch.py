@@ -20,6 +20,7 @@ from bot.flow.outgoing import Held, Policies, to_effect
 from bot.flow.recorder import Recorder
 from bot.flow.settle import Answer
 from bot.policy.clauses import EffectPolicy
+from bot.policy.elapsed import elapsed_seconds
 from bot.policy.kinds import Policy
 from bot.policy.limits import (
     EFFECT_LEASE_EXTRA_SECONDS,
@@ -116,7 +117,7 @@ class Dispatcher:
             is_first = True
             while not self._stopping:
                 self._again = False
-                began = asyncio.get_running_loop().time()
+                began = elapsed_seconds()
                 if is_first or self._claims.is_cut:
                     claimed += self._set_going(await self._claims.claim_guarded(), began)
                 is_first = False
@@ -225,7 +226,7 @@ class Dispatcher:
             if held.policy is None or held.row.body is None:
                 outcome = Refused("policy_unreadable" if held.policy is None else "erased")
                 return
-            if began - held.claimed_at > EFFECT_LEASE_EXTRA_SECONDS:
+            if elapsed_seconds() - held.claimed_at > EFFECT_LEASE_EXTRA_SECONDS:
                 outcome = NotSent("late")  # We were frozen: the lease may end before the call would.
                 return
             connector = self._deps.connectors[held.row.effect_type]

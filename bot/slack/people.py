@@ -4,11 +4,11 @@ Whether that person may decide is judged in `bot/policy/people`; an answer that 
 """
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
+from bot.policy.elapsed import elapsed_seconds
 from bot.policy.people import Person
 from bot.slack.answer import SlackOk
 from bot.slack.client import SlackClient
@@ -76,7 +76,7 @@ class People:
         self,
         client: SlackClient,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed_seconds,
         look_up_seconds: float = LOOK_UP_SECONDS,
     ) -> None:
         self._client = client.within(look_up_seconds)

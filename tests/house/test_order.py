@@ -32,8 +32,8 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "limits values requests ahead clauses caps earned rules snapshot terms contradictions"
-    " kinds people",
+    "bot.policy": "elapsed limits values requests ahead clauses caps earned rules snapshot terms"
+    " contradictions kinds people",
     "bot.slack": "answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",

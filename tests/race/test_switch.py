@@ -14,9 +14,10 @@ from store.database import Database
 from store.outbox import Room
 from tests import makers
 from tests.flow.outlets import Scripted, dispatch, dispatcher, make_due
+from tests.processes import CAMPAIGN
 
 ANN = "slack:T1:U0ANN"
-ROUNDS = 6
+ROUNDS = 50 if CAMPAIGN else 10
 
 
 def tried(dsn: str) -> int:
