@@ -277,6 +277,11 @@ class Stage:
             text = text.replace(before, after)
         policy.write_text(text, "utf-8")
 
+    def limit(self, line: str) -> None:
+        """Let the policy limit mails, for processes that start from now on."""
+        effect = "[kinds.customer_email.effect]\n"
+        self.change_policy({effect: f"[kinds.customer_email.limits]\n{line}\n{effect}"})
+
     def actor(self, bot: Bot) -> SlackActor:
         """People whose Slack sends its requests to this process."""
         made = self._people.get(bot.pid)

@@ -6,14 +6,20 @@ Not here: one process at a time (tests/flow/test_limits, tests/flow/test_resting
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextvars import Context
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from bot.connectors.connector import Effect
 from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.flow.dispatch import Dispatcher
+from store import outbox
 from store.database import Database
+from store.outbox import Room
+from store.queries import Connection
+from store.rows import ClaimedRow
 from tests import makers
 from tests.flow.outlets import Scripted, dispatcher, make_due
 from tests.flow.test_limits import make_worth
@@ -127,3 +133,40 @@ async def test_one_trial(pair: tuple[Database, Database], own_dsn: str) -> None:
         assert len(sink.calls) == before + 1
     rows = makers.rows(own_dsn, "SELECT DISTINCT state, attempts FROM effect_outbox")
     assert rows == [{"state": "pending", "attempts": 0}]
+
+
+# Between one process's count and its claim another one counts and claims: it finds the limit held and gets
+# nothing, so together they take no more than there is.
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"concurrency": 3},
+        {"per_second": 3},
+        {"per_minute": 3},
+        {"cap_hour": 3},
+        {"cap_day": 3},
+        {"value": "output.amount", "cap_value_day": 3},
+    ],
+    ids=lambda limit: next(reversed(limit)),
+)
+async def test_a_claim_amid_a_claim(
+    pair: tuple[Database, Database], own_dsn: str, monkeypatch: pytest.MonkeyPatch, limit: dict[str, Any]
+) -> None:
+    makers.limit(own_dsn, **limit)
+    make_worth(own_dsn, *[1.0] * 12)
+    sink = Scripted()
+    first, second = (dispatcher(db, sink, owner=f"{n}") for n, db in enumerate(pair))
+    claim, between = outbox.claim_effects, list[int]()
+
+    async def claim_late(conn: Connection, owner: str, room: Room) -> list[ClaimedRow]:
+        if room.chosen and not between:
+            between.append(-1)
+            # In a context of its own: it is another process, and in no transaction of ours.
+            other = asyncio.get_running_loop().create_task(second.run_once(), context=Context())
+            between[0] = await other
+        return await claim(conn, owner, room)
+
+    monkeypatch.setattr(outbox, "claim_effects", claim_late)
+    assert (await first.run_once(), between) == (3, [0])
+    await first.quiet()
+    assert len(set(_ids(sink))) == len(sink.calls)

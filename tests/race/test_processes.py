@@ -63,6 +63,24 @@ async def test_outbox_is_shared(stage: Stage, watch: Watch, processes: int) -> N
     await check_promises(stage, watch, made=True)
 
 
+# Three processes at one cap, raised step by step: what left never passes it, and all that it allows leaves.
+async def test_caps_are_shared(stage: Stage, watch: Watch) -> None:
+    stage.limit("cap_day = 7")
+    for _ in range(3):
+        await stage.started()
+    effect = {"target": f"{stage.world.url}{SEND}"}
+    await asyncio.to_thread(make_effects, stage.dsn, 60, effect=effect, targets=6)
+    for cap in (7, 8, 21, 22, 60):
+        await watch.change(
+            "UPDATE kind_limits SET cap_day = %(n)s, full_until = NULL, full_why = NULL", n=cap
+        )
+        await watch.nudge("dispatch")
+        await watch.until("SELECT count(*) = %(n)s FROM effect_outbox WHERE state = 'completed'", n=cap)
+        assert stage.sent().total() == cap
+    assert len(stage.sent()) == 60
+    await check_promises(stage, watch, made=True)
+
+
 # F017: impatient clicks of three people over both processes make one decision and one send; all are answered.
 async def test_clicks_at_both(stage: Stage, watch: Watch) -> None:
     bots = [await stage.started(), await stage.started()]

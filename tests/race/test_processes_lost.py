@@ -137,6 +137,27 @@ async def test_frozen_before_the_start(stage: Stage, watch: Watch) -> None:
     await check_promises(stage, watch, made=True)
 
 
+# Killed between claim and start with every place of a target taken: the places come back with the lease, and
+# what had them leaves once.
+async def test_places_of_the_dead(stage: Stage, watch: Watch) -> None:
+    stage.limit("concurrency = 2")
+    dying = await stage.started(kill_at="dispatch.after_claim")
+    await make(stage, 6)
+    await watch.nudge("dispatch")
+    await dying.over()
+    held = "SELECT count(*)::int FROM effect_outbox WHERE state = 'sending' AND started_at IS NULL"
+    assert await watch.value(held) == 2
+    await stage.started()
+    await watch.nudge("dispatch")
+    assert await watch.value(held) == 2
+    assert not stage.sent()
+    await watch.bury(dying)
+    await watch.until(COMPLETED, hurry=True, n=6)
+    assert await watch.value("SELECT max(attempts) FROM effect_outbox") == 1
+    assert stage.sent().total() == 6
+    await check_promises(stage, watch, made=True)
+
+
 # F029: kill while sends are on the wire: those are told truly, nothing else starts; resume sends each once.
 async def test_kill_under_load(stage: Stage, watch: Watch) -> None:
     stage.world.world.misbehave(SEND, Fault(HOLD))
