@@ -30,14 +30,20 @@ class Row:
     outcome: type[Sent] | type[NotSent] | type[Refused] | type[Unknown]
     why: str
     reason: str | None = None  # where it is not the cause itself
+    asked: bool = True  # False: the target had no part in it
 
 
 # No final status came back.
 UNANSWERED: tuple[Row, ...] = (
     # Nothing was tried.
-    Row("bad_url", Refused, "the address is not a plain http or https URL"),
-    Row("host_not_allowed", Refused, "EFFECT_ALLOWED_HOSTS does not list the host"),
-    Row("address_not_allowed", Refused, "it leads to an address that EFFECT_ALLOWED_HOSTS does not list"),
+    Row("bad_url", Refused, "the address is not a plain http or https URL", asked=False),
+    Row("host_not_allowed", Refused, "EFFECT_ALLOWED_HOSTS does not list the host", asked=False),
+    Row(
+        "address_not_allowed",
+        Refused,
+        "it leads to an address that EFFECT_ALLOWED_HOSTS does not list",
+        asked=False,
+    ),
     # Nothing left us.
     Row("crowded", NotSent, "too many requests are open to this target; the time was up before ours began"),
     Row("dns_failed", NotSent, "the name has no address"),
@@ -50,7 +56,12 @@ UNANSWERED: tuple[Row, ...] = (
     Row("cut", Unknown, "the connection ended without an HTTP answer, after the request may have left"),
 )
 OUTCOMES: tuple[Row, ...] = (
-    Row("variable_not_set", Refused, "a variable that `headers` or `client_certificate` names is not usable"),
+    Row(
+        "variable_not_set",
+        Refused,
+        "a variable that `headers` or `client_certificate` names is not usable",
+        asked=False,
+    ),
     *UNANSWERED,
     Row("sent", Sent, "2xx that does not say false, with the id where response_id names one"),
     Row("says_false", Refused, "2xx with ok or success false"),
@@ -95,9 +106,9 @@ def settle(
     word = reason or (row.reason if row and row.reason else cause)
     match row.outcome if row else Unknown:
         case kind if kind is NotSent:
-            return NotSent(word, retry_after_seconds)
+            return NotSent(word, retry_after_seconds, asked=row is None or row.asked)
         case kind if kind is Refused:
-            return Refused(word)
+            return Refused(word, asked=row is None or row.asked)
         case _:
             return Unknown(word)
 

@@ -95,8 +95,8 @@ async def perform(connector: Connector, effect: Effect) -> SendOutcome:
         outcome: object = await connector.send(effect)
     except Exception as error:  # noqa: BLE001 - the request may have left: no fault is proof that it did not
         _report(effect, error)
-        return Unknown("escaped")
-    return outcome if isinstance(outcome, SendOutcome) else Unknown("escaped")
+        return Unknown("escaped", asked=False)
+    return outcome if isinstance(outcome, SendOutcome) else Unknown("escaped", asked=False)
 
 
 async def ask(connector: Connector, effect: Effect) -> LookUpOutcome:

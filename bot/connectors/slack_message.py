@@ -26,10 +26,10 @@ _PEOPLE: Final = ("U", "W")
 
 OUTCOMES: tuple[Row, ...] = (
     # Nothing was posted.
-    Row("slack_not_set", Refused, "there is no Slack client"),
-    Row("bad_channel", Refused, "neither recipient nor target is a Slack channel or user id"),
-    Row("no_text", Refused, "the output has neither a text nor a body"),
-    Row("shared_channel", Refused, "people of another company read that channel"),
+    Row("slack_not_set", Refused, "there is no Slack client", asked=False),
+    Row("bad_channel", Refused, "neither recipient nor target is a Slack channel or user id", asked=False),
+    Row("no_text", Refused, "the output has neither a text nor a body", asked=False),
+    Row("shared_channel", Refused, "people of another company read that channel", asked=False),
     Row("not_delivered", NotSent, "no connection to Slack came about", "(what it was)"),
     Row("limited", NotSent, "Slack: too many calls; not before Retry-After"),
     Row("not_looked", NotSent, "Slack did not say what the channel is, so nothing was posted"),

@@ -18,11 +18,11 @@ EFFECT_TYPE = "smtp"
 
 OUTCOMES: tuple[Row, ...] = (
     # Nothing was tried.
-    Row("mail_not_set", Refused, "SMTP_URL or MAIL_FROM is not set"),
-    Row("bad_sender", Refused, "MAIL_FROM holds no plain address"),
-    Row("bad_recipient", Refused, "not exactly one plain address"),
-    Row("bad_subject", Refused, "no subject, or one that no header can carry"),
-    Row("bad_text", Refused, "no body, or one that no mail can carry"),
+    Row("mail_not_set", Refused, "SMTP_URL or MAIL_FROM is not set", asked=False),
+    Row("bad_sender", Refused, "MAIL_FROM holds no plain address", asked=False),
+    Row("bad_recipient", Refused, "not exactly one plain address", asked=False),
+    Row("bad_subject", Refused, "no subject, or one that no header can carry", asked=False),
+    Row("bad_text", Refused, "no body, or one that no mail can carry", asked=False),
     # Nothing was handed in: nobody delivers a mail before its final dot.
     Row("dns_failed", NotSent, "the server's name has no address"),
     Row("connection_refused", NotSent, "nobody listens there"),

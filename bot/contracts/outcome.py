@@ -2,10 +2,11 @@
 Not here: what follows from an answer (retry, unknown, failed), which bot/flow decides.
 
 `reason` is always a short stable word of ours (`timeout`, `http_500`, `redirect`), never text from outside:
-it ends up in logs, in the record and on cards.
+it ends up in logs, in the record and on cards. `asked` is false where the cause lies with us alone, and
+nothing was learnt of the target.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class NotSent:
 
     reason: str
     retry_after_seconds: float | None = None
+    asked: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Refused:
     """The provider has it and will not do it; sending the same again is pointless."""
 
     reason: str
+    asked: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Unknown:
     """The provider may or may not have done it. No machine guesses (SPEC section 5, promise 7)."""
 
     reason: str
+    asked: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,10 +224,12 @@ class Dispatcher:
         may_repeat = False
         try:
             if held.policy is None or held.row.body is None:
-                outcome = Refused("policy_unreadable" if held.policy is None else "erased")
+                outcome = Refused("policy_unreadable" if held.policy is None else "erased", asked=False)
                 return
             if elapsed_seconds() - held.claimed_at > EFFECT_LEASE_EXTRA_SECONDS:
-                outcome = NotSent("late")  # We were frozen: the lease may end before the call would.
+                outcome = NotSent(
+                    "late", asked=False
+                )  # We were frozen: the lease may end before the call would.
                 return
             connector = self._deps.connectors[held.row.effect_type]
             effect = to_effect(held.row, held.policy, now.attempts)
@@ -235,7 +237,7 @@ class Dispatcher:
             outcome = await perform(connector, effect)
         finally:
             if outcome is None:
-                outcome = Unknown("stopped" if self._stopping else "deadline")
+                outcome = Unknown("stopped", asked=False) if self._stopping else Unknown("deadline")
             is_good = isinstance(outcome, Sent | Refused)
             self._lanes.judge(held.row.lane, is_good=is_good, seconds=loop.time() - began)
             policy = EffectPolicy(type=held.row.effect_type) if held.policy is None else held.policy

@@ -16,13 +16,6 @@ from store.targets import Breaker, Failures
 BREAKER: Final = Breaker(BREAKER_AFTER, BREAKER_REST_SECONDS, BREAKER_REST_MOST_SECONDS)
 
 _RESUME: Final = "resume"  # One lane for many waiting executions, each at an address of its own.
-_OUR_OWN: Final = frozenset(
-    {"stopped", "late", "escaped", "erased", "policy_unreadable"}
-)  # Tell nothing of the target.
-
-
-def _word(outcome: SendOutcome) -> str:
-    return "" if isinstance(outcome, Sent) else outcome.reason
 
 
 def _failures(lane: int, some: Sequence[ClaimedRow]) -> Failures:
@@ -39,7 +32,7 @@ async def note(conn: Connection, answers: Sequence[tuple[ClaimedRow, SendOutcome
     failed: dict[int, list[ClaimedRow]] = {}
     well: set[int] = set()
     for effect, outcome in answers:
-        if effect.effect_type == _RESUME or _word(outcome) in _OUR_OWN:
+        if effect.effect_type == _RESUME or not (isinstance(outcome, Sent) or outcome.asked):
             continue
         if isinstance(outcome, NotSent | Unknown):
             failed.setdefault(effect.lane, []).append(effect)

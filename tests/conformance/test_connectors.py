@@ -46,6 +46,7 @@ async def check_row(module: ModuleType, side: FarSide, cause: str) -> None:
         outcomes = await side.scenes[cause](harness)
         assert outcomes
         assert all(fits(row, outcome) for outcome in outcomes), outcomes
+        assert all(isinstance(one, Sent) or one.asked == row.asked for one in outcomes), outcomes
         if row.outcome in (NotSent, Refused):
             assert harness.done() == 0
 
