@@ -129,9 +129,6 @@ OUTCOMES = {
     RunState.FAILED_TERMINAL: "failed",
 }
 
-OPEN_DRAFTS = frozenset({DraftStatus.PENDING, DraftStatus.SCHEDULED, DraftStatus.APPROVED})
-UNFINISHED_EFFECTS = frozenset({EffectState.PENDING, EffectState.SENDING, EffectState.UNKNOWN})
-
 
 def outcome_of(state: RunState) -> str | None:
     """Give the outcome word of a final state, None while the run is open."""

@@ -22,12 +22,9 @@ Element = dict[str, Any]
 MESSAGE_TEXT = (
     10_000  # Slack refused messages from 11,341 characters on (bolt-js 2509, 2867); some room below that.
 )
-MESSAGE_BLOCKS = 50  # Slack: blocks in a message
 VIEW_BLOCKS = 100  # Slack: blocks in a modal or Home
 ELEMENT_TEXT = 2_900  # Slack gives no limit for a rich text element; a section may have 3,000.
 HEADER_TEXT = 150  # Slack: header block
-BUTTON_TEXT = 75  # Slack: button label
-MODAL_TITLE = 24  # Slack: title, submit and close of a modal
 FALLBACK_TEXT = 600  # Shown in notifications only, where a phone shows some 200 characters.
 CONFIRM_TEXT = 300  # Slack: text of a confirmation dialog
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_ENTITY_CHARACTERS: Final = 512  # SPEC section 3; at most 2,048 bytes, which an index row can hold
-MAX_EVENT_KEY_CHARACTERS: Final = 255  # SPEC section 3; what every store and header on the way can hold
 MAX_URL_CHARACTERS: Final = 2048  # Longer ones break in browsers and in Slack's 3,000 characters a text.
 MAX_REASON_CHARACTERS: Final = 2000  # A reason is read by people on a card, whose texts end at 3,000.
 MAX_SOURCE_VERSION: Final = 2**63 - 1  # a bigint column, SPEC section 1

@@ -165,13 +165,3 @@ def by_type(shapes: Mapping[str, Rule]) -> Rule:
         return shapes[kind](sheet, path, value)
 
     return check
-
-
-def all_of(*rules: Rule) -> Rule:
-    """Every one of these rules."""
-
-    def check(sheet: Sheet, path: str, value: Any) -> None:  # noqa: ANN401 - any JSON
-        for rule in rules:
-            rule(sheet, path, value)
-
-    return check

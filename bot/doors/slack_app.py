@@ -75,11 +75,6 @@ class SlackDoors:
         await self.whispers.settle(grace_seconds)
 
 
-def build_slack_app(deps: SlackDeps) -> AsyncApp:
-    """Build the Bolt app alone. Raises BoltError without a signing secret."""
-    return build_slack_doors(deps).app
-
-
 def build_slack_doors(deps: SlackDeps) -> SlackDoors:
     """Build every door. Raises BoltError without a signing secret."""
     whispers = Whispers(deps.slack)

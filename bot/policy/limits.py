@@ -114,18 +114,10 @@ CANCEL_WINDOW_SECONDS: Final = 600  # Default of the gate `delayed`: to read one
 
 # Clicks and cards
 CLICK_BUDGET_SECONDS: Final = 2.5  # Slack waits 3 s; half a second is left for the way.
-CLICK_LOCK_TIMEOUT_MS: Final = 1500  # Leaves a second of the budget to say that nothing was decided.
-PEOPLE_MAX_AGE_SECONDS: Final = 60  # SPEC section 8: older facts about a person decide nothing.
 MAX_OPEN_CARDS: Final = 30  # Default of a kind: more than a channel's people can read in a day.
 TOKEN_BYTES: Final = 32  # 256 bits (SPEC section 8).
 
 # Clock
-EXPIRY_SWEEP_SECONDS: Final = (
-    30  # Clock-driven changes must show within 60 s (SPEC section 9): twice in that time.
-)
-POLL_SECONDS: Final = (
-    2  # The net under NOTIFY: what a lost wake-up may cost, at idle a query every two seconds.
-)
 EXPIRES_AFTER_SECONDS: Final = 48 * 3600  # Default of a kind: over a weekend's first day (SPEC section 7).
 FRESH_FOR_SECONDS: Final = (
     24 * 3600

@@ -53,11 +53,6 @@ class Snapshot(Clause):
         del row["effects" if self.effect is not None else "effect"]  # As in the file: exactly one of them.
         return row
 
-    def editable_fields(self, body: Mapping[str, Any]) -> tuple[str, ...]:
-        """Name the fields of a revision that a reviewer may change."""
-        recipients = recipients_of(self.as_row())
-        return tuple(name for name in body if may_edit(name, self.editable, recipients))
-
 
 def effects_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Give the effects of a stored snapshot, one or several, in the order of the policy file."""

@@ -44,13 +44,6 @@ def may_send(
     return Open()
 
 
-def may_draft(rows: Mapping[str, bool] | None) -> Open | Closed:
-    """Tell whether the model may be called: only `llm` stops drafting, and rows that cannot be read."""
-    if rows is None or rows.get(LLM_SCOPE, True) is not True:
-        return Closed(LLM_SCOPE)
-    return Open()
-
-
 def kind_scope(kind: str) -> str:
     """Name the scope of one kind."""
     return f"kind:{kind}"

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from bot.policy.switch import Closed, Open, is_scope, may_draft, may_send
+from bot.policy.switch import Closed, Open, is_scope, may_send
 
 OPEN = {"all": True}
 
@@ -39,15 +39,6 @@ def test_every_combination(states: tuple[bool | None, ...]) -> None:
     is_open = states[0] is True and False not in states[1:]
     answer = may_send(rows, actions_enabled=True, kind="a", effect_type="http")
     assert isinstance(answer, Open) is is_open
-
-
-# Drafting stops for `llm` alone, and where the rows cannot be read.
-@pytest.mark.parametrize(
-    ("rows", "is_open"),
-    [({}, True), ({"all": False}, True), ({"llm": True}, True), ({"llm": False}, False), (None, False)],
-)
-def test_may_draft(rows: dict[str, bool] | None, is_open: bool) -> None:
-    assert isinstance(may_draft(rows), Open) is is_open
 
 
 # The first word of a reason is only a scope if it is one.
