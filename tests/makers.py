@@ -94,11 +94,11 @@ def change(dsn: str, statement: LiteralString, **params: Any) -> int:
         return conn.execute(statement, params).rowcount
 
 
-async def locked_out(dsn: str) -> None:
-    """Wait until somebody waits for a lock."""
+async def locked_out(dsn: str, count: int = 1) -> None:
+    """Wait until so many sessions wait for a lock."""
     waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     async with asyncio.timeout(30):
-        while not rows(dsn, waits):  # noqa: ASYNC110 - PostgreSQL does not tell who waits for a lock
+        while len(rows(dsn, waits)) < count:  # noqa: ASYNC110 - PostgreSQL does not tell who waits for a lock
             await asyncio.sleep(0)
 
 

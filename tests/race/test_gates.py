@@ -6,7 +6,7 @@ Not here: what each does alone (tests/flow/test_delayed, tests/flow/test_cancel)
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import pytest
@@ -28,8 +28,8 @@ from tests import makers
 from tests.flow.conftest import POLICY
 from tests.flow.outlets import Scripted, actions, dispatcher
 from tests.flow.test_decide import click, deciding
+from tests.race.barrier import AT_THE_CLAIM, AT_THE_START, ROUNDS, together
 
-ROUNDS = 50
 BODY = {"subject": "Hi", "body": "It ships.", "label": "shipping"}
 DUE = "UPDATE effect_outbox SET not_before = now(), next_attempt_at = now() WHERE state = 'pending'"
 
@@ -90,15 +90,19 @@ def ends(dsn: str, draft: dict[str, Any]) -> tuple[str, str, str]:
     return found["status"], found["run"], found["effect"]
 
 
-# Cancel against the window's end: nothing left and the canceller hears so, or it left and they are too late.
-async def test_cancel_against_the_window(own_db: Database, own_dsn: str, another: Database) -> None:
+# Cancel against the window's end, at the claim and between claim and start: nothing left and the canceller
+# hears so, or it left and they are too late.
+@pytest.mark.parametrize("barrier", [AT_THE_CLAIM, AT_THE_START], ids=["claim", "start"])
+async def test_cancel_against_due_time(
+    own_db: Database, own_dsn: str, another: Database, barrier: LiteralString
+) -> None:
     outcomes: Counter[str] = Counter()
     for number in range(ROUNDS):
         draft = await schedule(own_db, own_dsn, number)
         sink = Scripted()
         one = dispatcher(another, sink)
         pressed = press(own_dsn, draft)
-        answer, _ = await asyncio.gather(cancel(deciding(own_db), pressed), one.run_once())
+        answer, _ = await together(own_dsn, barrier, cancel(deciding(own_db), pressed), one.run_once())
         await one.quiet()
         if answer == Cancelled():
             assert ends(own_dsn, draft) == ("cancelled", "cancelled", "cancelled")

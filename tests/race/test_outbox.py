@@ -5,21 +5,23 @@ Not here: the steps one at a time (tests/flow) or killed processes (tests/crash)
 
 import asyncio
 from collections import Counter
-from uuid import UUID
+from typing import LiteralString
 
 import pytest
 
 from bot.contracts.outcome import Found
-from bot.flow import recover, settle
+from bot.flow import recover
+from bot.flow.receive import Accepted, Receiver
 from bot.flow.reconcile import Choice, Reconciling, Resolved, run_once, settle_unknown
 from bot.flow.recover import Recovering
+from bot.flow.tally import Tally
 from store import outbox
 from store.database import Database
 from store.outbox import Room
-from store.queries import Connection
-from store.rows import EffectRef
 from tests import makers
 from tests.flow.outlets import Scripted, dispatch, dispatcher, effect_row, make_due
+from tests.race.barrier import AT_THE_CLAIM, AT_THE_START, ROUNDS, together
+from tests.upstream import arrival
 
 ROOM = Room(
     most=100, slots=100, lanes={}, effect_types=["http"], enabled=True, timeout_seconds=10, extra_seconds=30
@@ -72,14 +74,22 @@ async def test_stale_owner(own_db: Database, own_dsn: str) -> None:
     assert (effect_row(own_dsn, effect_id)["state"], len(sink.calls)) == ("completed", 1)
 
 
-# A newer event against the claim: either the older effect left, or it was withdrawn and was never called.
-async def test_newer_event_against_claim(own_db: Database, own_dsn: str) -> None:
+# A newer event against the claim, and between claim and start: either the older effect left, or it was
+# withdrawn and was never called.
+@pytest.mark.parametrize("barrier", [AT_THE_CLAIM, AT_THE_START], ids=["claim", "start"])
+async def test_newer_event_against_claim(own_db: Database, own_dsn: str, barrier: LiteralString) -> None:
     outcomes: Counter[str] = Counter()
-    for _ in range(50):
+    another = Database(own_dsn)
+    await another.open()
+    receiver = Receiver(another, Tally(another), wake=lambda _step: None)
+    for number in range(ROUNDS):
         (made,) = makers.make_effects(own_dsn, 1)
         sink = Scripted()
         one = dispatcher(own_db, sink)
-        await asyncio.gather(one.run_once(), _newer(own_db, made))
+        newer = arrival(18, key=f"newer-{number}", entity=f"customer:{made}")
+        answer, _ = await together(own_dsn, barrier, receiver.receive(newer), one.run_once())
+        assert isinstance(answer, Accepted)
+        await one.run_once()
         await one.quiet()
         row = effect_row(own_dsn, made)
         outcomes[row["state"]] += 1
@@ -88,33 +98,9 @@ async def test_newer_event_against_claim(own_db: Database, own_dsn: str) -> None
             "cancelled": (0, "pending", "awaiting_human"),
         }[row["state"]]
         assert (len(sink.calls), row["draft_status"], row["run_state"]) == fits
-    assert outcomes.total() == 50
-
-
-async def _newer(db: Database, effect_id: UUID) -> None:
-    """What the acceptance of a newer event does to an older approved draft."""
-    effect = await _ref(db, effect_id)
-
-    async def work(conn: Connection) -> None:
-        await settle.lock(conn, [effect])
-        await conn.execute(
-            "UPDATE draft_heads SET source_version = 18 WHERE draft_key = %s", (effect.draft_key,)
-        )
-        await settle.withdraw(conn, [effect])
-
-    await db.retrying(work)
-
-
-async def _ref(db: Database, effect_id: UUID) -> EffectRef:
-    columns = ", ".join(EffectRef.model_fields)
-    async with db.connection() as conn:
-        cursor = await conn.execute(
-            f"SELECT {columns} FROM effect_outbox WHERE effect_id = %s",  # noqa: S608 - our own columns
-            (effect_id,),
-        )
-        values = await cursor.fetchone()
-    assert values is not None
-    return EffectRef(**dict(zip(EffectRef.model_fields, values, strict=True)))
+    assert outcomes.total() == ROUNDS
+    await receiver.close()
+    await another.close()
 
 
 # A lease that ends at the very moment of recording: recorded, or unknown and then proven, never sent again.

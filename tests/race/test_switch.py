@@ -5,6 +5,9 @@ Not here: what a closed switch holds back (tests/flow/test_stop).
 
 import asyncio
 from collections import Counter
+from collections.abc import Coroutine
+from typing import Any, LiteralString
+from uuid import UUID
 
 import pytest
 
@@ -14,10 +17,9 @@ from store.database import Database
 from store.outbox import Room
 from tests import makers
 from tests.flow.outlets import Scripted, dispatch, dispatcher, make_due
-from tests.processes import CAMPAIGN
+from tests.race.barrier import AT_THE_START, AT_THE_SWITCH, ROUNDS, together
 
 ANN = "slack:T1:U0ANN"
-ROUNDS = 50 if CAMPAIGN else 10
 
 
 def tried(dsn: str) -> int:
@@ -46,6 +48,46 @@ async def test_kill_against_claims(own_db: Database, own_dsn: str, scope: str) -
         await stop.resume(own_db, scope=scope, by=ANN, reason="race")
         make_due(own_dsn)
         while tried(own_dsn) < made:
+            await dispatch(own_db, sink, owner="three")
+        await asyncio.gather(*(one.quiet() for one in pair))
+    await another.close()
+    assert max(Counter(call.effect_id for call in sink.calls).values()) == 1
+
+
+# A kill and dispatchers let go at one instant, at the look at the switch or at the start: when the kill is
+# answered no further send starts, its answer names each call on the wire, and opening sends the rest once.
+@pytest.mark.parametrize("barrier", [AT_THE_SWITCH, AT_THE_START], ids=["claim", "start"])
+async def test_kill_against_claim_and_start(own_db: Database, own_dsn: str, barrier: LiteralString) -> None:
+    sink = Scripted()
+    sink.holds = lambda _: True
+    another = Database(own_dsn)
+    await another.open()
+    pair = [dispatcher(own_db, sink, owner="one"), dispatcher(another, sink, owner="two")]
+
+    answers: list[tuple[set[UUID], int]] = []
+
+    async def kill() -> None:
+        killed = await stop.kill(own_db, by=ANN, reason="race")
+        answers.append(({one.effect_id for one in killed.started}, await asyncio.to_thread(tried, own_dsn)))
+
+    for number in range(1, ROUNDS + 1):
+        sink.let_go.clear()
+        before = len(sink.calls)
+        makers.make_effects(own_dsn, 6, targets=6)
+        # One takes all that is due: only that one comes as far as the start.
+        some = pair if barrier == AT_THE_SWITCH else pair[:1]
+        racers: list[Coroutine[Any, Any, Any]] = [one.run_once() for one in some]
+        racers.insert(number % 2 * len(racers), kill())
+        await together(own_dsn, barrier, *racers)
+        started, at_kill = answers[-1]
+        await asyncio.gather(*(one.run_once() for one in pair))
+        sink.let_go.set()
+        await asyncio.gather(*(one.quiet() for one in pair))
+        assert tried(own_dsn) == at_kill == len(sink.calls)
+        assert {call.effect_id for call in sink.calls[before:]} == started
+        await stop.resume(own_db, by=ANN, reason="race")
+        while tried(own_dsn) < 6 * number:
+            make_due(own_dsn)
             await dispatch(own_db, sink, owner="three")
         await asyncio.gather(*(one.quiet() for one in pair))
     await another.close()
