@@ -19,6 +19,9 @@ from tests.watching import Watch, check_promises
 SEND = "/webhook/send-mail"
 ALL_SHOWN = """SELECT count(*) = %(n)s FROM cards
                 WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"""
+SAME_KEY = """UPDATE effect_outbox SET draft_key = (
+    SELECT draft_key FROM effect_outbox WHERE effect_id = %(first)s) WHERE effect_id = ANY(%(ids)s)"""
+MANY = 400 if CAMPAIGN else 100
 ROUNDS = 50 if CAMPAIGN else 6
 
 
@@ -60,6 +63,29 @@ async def test_outbox_is_shared(stage: Stage, watch: Watch, processes: int) -> N
     await watch.until("SELECT count(*) = 200 FROM effect_outbox WHERE state = 'completed'")
     assert await watch.value("SELECT max(attempts) FROM effect_outbox") == 1
     assert len(stage.sent()) == stage.sent().total() == 200
+    await check_promises(stage, watch, made=True)
+
+
+# F024: four processes and many effects of each of twenty draft_keys: those of one key leave one after the
+# other, the oldest first, whichever process sends them.
+async def test_order_is_kept(stage: Stage, watch: Watch) -> None:
+    for _ in range(4):
+        await stage.started()
+    soon = await watch.value("SELECT now() + interval '1 hour' AS at")
+    effect = {"target": f"{stage.world.url}{SEND}"}
+    made = await asyncio.to_thread(
+        make_effects, stage.dsn, MANY, effect=effect, targets=7, next_attempt_at=soon
+    )
+    for first in range(20):
+        await watch.change(SAME_KEY, first=made[first], ids=made[first::20])
+    await watch.change("UPDATE effect_outbox SET next_attempt_at = now()")
+    await watch.nudge("dispatch")
+    await watch.until("SELECT count(*) = %(n)s FROM effect_outbox WHERE state = 'completed'", n=MANY)
+    left = [str(each.effect_id) for each in stage.world.world.journal]
+    for first in range(20):
+        of_key = [str(effect_id) for effect_id in made[first::20]]
+        assert [effect_id for effect_id in left if effect_id in of_key] == of_key
+    assert len(left) == stage.sent().total() == MANY
     await check_promises(stage, watch, made=True)
 
 
