@@ -21,6 +21,13 @@ ALL_SHOWN = """SELECT count(*) = %(n)s FROM cards
                 WHERE draft_id IS NOT NULL AND shown_version > 0 AND ts IS NOT NULL"""
 SAME_KEY = """UPDATE effect_outbox SET draft_key = (
     SELECT draft_key FROM effect_outbox WHERE effect_id = %(first)s) WHERE effect_id = ANY(%(ids)s)"""
+WORTH_ONE = """INSERT INTO revisions (draft_id, revision, run_id, body, body_hash, author)
+    SELECT draft_id, 1, run_id, '{"amount": 1}', '', 'model' FROM effect_outbox"""
+CAP = """UPDATE kind_limits SET full_until = NULL, full_why = NULL,
+    value_path = CASE %(limit)s WHEN 'cap_value_day' THEN '{output,amount}'::text[] END,
+    cap_hour = CASE %(limit)s WHEN 'cap_hour' THEN %(n)s END::integer,
+    cap_day = CASE %(limit)s WHEN 'cap_day' THEN %(n)s END::integer,
+    cap_value_day = CASE %(limit)s WHEN 'cap_value_day' THEN %(n)s END::integer"""
 MANY = 400 if CAMPAIGN else 100
 ROUNDS = 50 if CAMPAIGN else 6
 
@@ -89,17 +96,20 @@ async def test_order_is_kept(stage: Stage, watch: Watch) -> None:
     await check_promises(stage, watch, made=True)
 
 
-# Three processes at one cap, raised step by step: what left never passes it, and all that it allows leaves.
-async def test_caps_are_shared(stage: Stage, watch: Watch) -> None:
+# Three processes at one cap of effects or of their worth, raised step by step: what left never passes it, and
+# all that it allows leaves.
+@pytest.mark.parametrize("limit", ["cap_hour", "cap_day", "cap_value_day"])
+async def test_caps_are_shared(stage: Stage, watch: Watch, limit: str) -> None:
     stage.limit("cap_day = 7")
     for _ in range(3):
         await stage.started()
     effect = {"target": f"{stage.world.url}{SEND}"}
-    await asyncio.to_thread(make_effects, stage.dsn, 60, effect=effect, targets=6)
+    later = await watch.value("SELECT now() + interval '1 hour' AS at")
+    await asyncio.to_thread(make_effects, stage.dsn, 60, effect=effect, targets=6, next_attempt_at=later)
+    await watch.change(WORTH_ONE)
     for cap in (7, 8, 21, 22, 60):
-        await watch.change(
-            "UPDATE kind_limits SET cap_day = %(n)s, full_until = NULL, full_why = NULL", n=cap
-        )
+        await watch.change(CAP, limit=limit, n=cap)
+        await watch.change("UPDATE effect_outbox SET next_attempt_at = now() WHERE state = 'pending'")
         await watch.nudge("dispatch")
         await watch.until("SELECT count(*) = %(n)s FROM effect_outbox WHERE state = 'completed'", n=cap)
         assert stage.sent().total() == cap
