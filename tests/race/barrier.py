@@ -23,11 +23,16 @@ AT_THE_START: LiteralString = (
 AT_THE_SWITCH: LiteralString = "LOCK TABLE kill_switch IN ACCESS EXCLUSIVE MODE"
 
 
-async def together(dsn: str, barrier: LiteralString, *racers: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Start racers, hold them where they meet the barrier, let them go when all of them wait there."""
+async def together(
+    dsn: str, barrier: LiteralString, *racers: Coroutine[Any, Any, Any], waiting: int = 0
+) -> list[Any]:
+    """Start racers, hold them where they meet the barrier, let them go when all of them wait there.
+
+    `waiting`: how many wait, where a racer is what wakes other processes.
+    """
     async with await psycopg.AsyncConnection.connect(dsn) as holding:
         await holding.execute(barrier)
         racing = [asyncio.create_task(racer) for racer in racers]
-        await locked_out(dsn, len(racers))
+        await locked_out(dsn, waiting or len(racers))
         await holding.commit()
     return await asyncio.gather(*racing)

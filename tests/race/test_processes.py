@@ -14,6 +14,7 @@ from bot.demo.world import Fault
 from bot.doors.modals import REASON_BLOCK
 from tests.makers import make_effects
 from tests.processes import CAMPAIGN, Stage, event, key_of
+from tests.race.barrier import AT_THE_CLAIM, together
 from tests.watching import Watch, check_promises
 
 SEND = "/webhook/send-mail"
@@ -110,7 +111,7 @@ async def test_caps_are_shared(stage: Stage, watch: Watch, limit: str) -> None:
     for cap in (7, 8, 21, 22, 60):
         await watch.change(CAP, limit=limit, n=cap)
         await watch.change("UPDATE effect_outbox SET next_attempt_at = now() WHERE state = 'pending'")
-        await watch.nudge("dispatch")
+        await together(stage.dsn, AT_THE_CLAIM, watch.nudge("dispatch"), waiting=3)
         await watch.until("SELECT count(*) = %(n)s FROM effect_outbox WHERE state = 'completed'", n=cap)
         assert stage.sent().total() == cap
     assert len(stage.sent()) == 60
