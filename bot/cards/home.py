@@ -26,7 +26,7 @@ from bot.cards.blocks import (
 from bot.cards.draft import hidden_in, title_of
 from bot.cards.facts import action, all_shown, everything
 from bot.cards.lives import Action
-from bot.cards.notices import lines_of
+from bot.cards.notices import Notice, lines_of
 from bot.cards.review import approve_manner
 from bot.cards.status import action_line, state_title
 from bot.cards.text import length, visible
@@ -118,9 +118,10 @@ def page_count(total: int) -> int:
     return max(1, -(-total // PAGE))
 
 
-def render(view: HomeView) -> Block:
-    """Draw the Home."""
-    blocks = [*_waiting(view), *_decided(view)]
+def render(view: HomeView, note: Notice | None = None) -> Block:
+    """Draw the Home; a note above it all says what came of the last press there."""
+    said = [] if note is None else [rich("stet.home.note", lines(lines_of(note)))]
+    blocks = [*said, *_waiting(view), *_decided(view)]
     if view.admin is not None:
         blocks += _admin(view.admin, view.language)
     return {"type": "home", "blocks": blocks}

@@ -79,6 +79,7 @@ class Refusal(StrEnum):
     NOT_KNOWN_YET = "not_known_yet"
     AWAY = "away"
     CLICK_AGAIN = "click_again"
+    NO_WINDOW = "no_window"
 
 
 class Done(StrEnum):

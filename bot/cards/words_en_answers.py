@@ -48,6 +48,7 @@ WORDS: Final[dict[str, str]] = {
     "refused.not_known_yet": "Not known yet whether this was decided. The card will show it.",
     "refused.away": "The database is away. Nothing was decided. Please try again in a minute.",
     "refused.click_again": "Slack could not open the window in time. Please click again.",
+    "refused.no_window": "Slack refused to open the window. Nothing was decided. Please tell your admins.",
     # Private answers to a click that counted.
     "done.approved": "Approved.",
     "done.voted": "Your approval counts: {count} of {quorum}.",

@@ -46,6 +46,7 @@ WORDS: Final[dict[str, str]] = {
     "refused.not_known_yet": "暂不确定是否已生效，结果会显示在卡片上。",
     "refused.away": "数据库暂时不可用，本次操作未生效。请一分钟后再试。",
     "refused.click_again": "Slack 没能及时打开窗口，请再点一次。",
+    "refused.no_window": "Slack 拒绝打开窗口，本次操作未生效。请告知管理员。",
     # What is wrong with an edited field; in Slack it stands at the field.
     "fault.required": "请填写此项。",
     "fault.value": "不在可选值之内。",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.cards.home import page_of_action
-from bot.cards.notices import Refusal, refused, render
+from bot.cards.notices import Notice, Refusal, refused, render
 from bot.contracts.click import Surface
 from bot.doors.callers import Callers
 from bot.doors.payloads import Caller, Press
@@ -42,6 +42,14 @@ async def visit(deps: Home, caller: Caller, page: int | None = FIRST) -> None:
     except DatabaseAway:
         notice = refused(Refusal.AWAY, language=deps.language)
         await deps.slack.publish_home(caller.user_id, {"type": "home", "blocks": render(notice)})
+
+
+async def say(homes: Homes, slack: SlackClient, caller: Caller, notice: Notice) -> None:
+    """Say something on the Home of one person, where no window could."""
+    try:
+        await homes.say(caller.team_id, caller.user_id, notice)
+    except DatabaseAway:
+        await slack.publish_home(caller.user_id, {"type": "home", "blocks": render(notice)})
 
 
 async def press(deps: Home, pressed: Press) -> None:

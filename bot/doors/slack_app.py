@@ -128,7 +128,7 @@ def _spoken(shared: _Shared, language: str) -> Spoken:
         deciding=shared.deciding,
         opening=Opening(deps.db, deps.people, deps.policy, deps.identity.home_team, language),
         callers=callers,
-        windows=Windows(deps.slack, shared.whispers, language),
+        windows=Windows(deps.slack, shared.whispers, partial(home.say, shared.homes, deps.slack), language),
         wake=deps.wake,
         language=language,
     )

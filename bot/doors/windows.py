@@ -4,16 +4,16 @@ Not here: which modal (buttons), what it says (bot/cards), or the tokens in it (
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.cards import modals
 from bot.cards.notices import Notice, Refusal, refused
 from bot.contracts.click import Surface
-from bot.doors.payloads import Press
+from bot.doors.payloads import Caller, Press
 from bot.doors.whispers import Whispers, word_of
-from bot.slack.answer import SlackOk
+from bot.slack.answer import SlackOk, SlackRefused
 from bot.slack.client import SlackClient
 
 OPEN_SECONDS: Final = 1.4  # The trigger lives 3 s, of which reading the draft has had its part.
@@ -31,6 +31,7 @@ class Windows:
 
     slack: SlackClient
     whispers: Whispers
+    at_home: Callable[[Caller, Notice], Awaitable[None]]
     language: str = "en"
 
     async def open(self, press: Press, modal: Mapping[str, Any]) -> None:
@@ -41,9 +42,11 @@ class Windows:
         if isinstance(answer, SlackOk):
             return
         word = word_of(answer)
-        if word not in TRIGGER_GONE:
-            log.warning("a window could not be opened", extra={"reason": word})
-        self.tell(press, refused(Refusal.CLICK_AGAIN, language=self.language))
+        is_refused = isinstance(answer, SlackRefused) and word not in TRIGGER_GONE
+        if is_refused:
+            log.error("Slack refuses a window", extra={"reason": word, "action": press.action_id})
+        refusal = Refusal.NO_WINDOW if is_refused else Refusal.CLICK_AGAIN
+        self.tell(press, refused(refusal, language=self.language))
 
     def turn(self, press: Press, modal: Mapping[str, Any]) -> None:
         """Put a modal in the place of the one the press came from, after Slack has had its answer."""
@@ -69,4 +72,4 @@ class Windows:
     async def _over_home(self, press: Press, notice: Notice) -> None:
         answer = await self.slack.within(OPEN_SECONDS).open_view(press.trigger_id, modals.tell(notice))
         if not isinstance(answer, SlackOk):
-            log.warning("a window could not be opened", extra={"reason": word_of(answer)})
+            await self.at_home(press.place.caller, notice)

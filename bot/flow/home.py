@@ -14,7 +14,7 @@ from bot.cards import home
 from bot.cards.answers import SwitchView, usage
 from bot.cards.blocks import shown_hash
 from bot.cards.home import AdminView, Decided, HomeView, Unsettled, Week
-from bot.cards.notices import Refusal, refused, render
+from bot.cards.notices import Notice, Refusal, refused, render
 from bot.cards.views import Buttons, Pending, ReviewView
 from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 BATCH: Final = 10  # Homes looked at together; each is a handful of short questions.
 METHOD: Final = "views.publish"
+NOTE_SECONDS: Final = 30.0  # Time to read a line; the drawing that follows a press must not wipe it away.
 WEEK_SECONDS: Final = 300.0  # The week's figures may be five minutes old: they cost more than all the rest.
 
 
@@ -78,18 +79,29 @@ class _Drawn:
     cards: tuple[DraftCard, ...] = field(repr=False)
 
 
+@dataclass(slots=True)
+class _Note:
+    notice: Notice
+    until: float
+    is_shown: bool = False
+
+
 class Homes:
     """The Homes that people have open; any number of processes may keep them true."""
 
     def __init__(self, deps: Homing) -> None:
         self._deps = deps
         self._week: tuple[float, Week] | None = None
+        self._notes: dict[tuple[str, str], _Note] = {}
 
     async def show(self, team_id: str, user_id: str, page: int | None = None) -> None:
         """Draw the Home of somebody who has it before them, whatever stood there; raises DatabaseAway.
 
-        Where Slack's pace does not let it through now, the next look does it.
+        Where Slack's pace does not let it through now, the next look does it. Who opens it or turns to a page
+        has read what was said there.
         """
+        if page is not None:
+            self._notes.pop((team_id, user_id), None)
         standing = await self._deps.standing(team_id, user_id)
         if isinstance(standing, NotAllowed):
             await self._refuse(user_id, standing.reason)
@@ -97,6 +109,16 @@ class Homes:
         async with self._deps.db.connection() as conn:
             row = await homes.open_home(conn, team_id=team_id, user_id=user_id, page=page)
         await self._publish(row.model_copy(update={"view_hash": None}), await self._draw(standing, row.page))
+
+    async def say(self, team_id: str, user_id: str, notice: Notice) -> None:
+        """Say something above a Home that somebody has before them; raises DatabaseAway.
+
+        It is no part of what the Home is compared by: it goes with the next change.
+        """
+        now = self._deps.clock()
+        self._notes = {whose: note for whose, note in self._notes.items() if note.until > now}
+        self._notes[team_id, user_id] = _Note(notice, now + NOTE_SECONDS)
+        await self.show(team_id, user_id)
 
     async def run_once(self) -> int:
         """Look at up to BATCH Homes that were opened lately; give how many changed and were published."""
@@ -109,7 +131,8 @@ class Homes:
         if isinstance(standing, NotAllowed):
             return False  # Slack may just be away: what stands there stays, and its buttons decide nothing.
         drawn = await self._draw(standing, row.page)
-        if drawn.shown_hash == row.shown_hash:
+        note = self._note(row)
+        if drawn.shown_hash == row.shown_hash and (note is None or note.is_shown):
             return False
         return await self._publish(row, drawn)
 
@@ -119,9 +142,12 @@ class Homes:
         if deps.pace.take(METHOD, now=deps.clock()) > 0:
             return False
         view, minted = _with_buttons(drawn)
+        note = self._note(row)
         async with deps.db.connection() as conn:
             await tokens.insert_tokens(conn, minted)
-        answer = await deps.slack.publish_home(row.user_id, home.render(view), view_hash=row.view_hash)
+        answer = await deps.slack.publish_home(
+            row.user_id, home.render(view, note and note.notice), view_hash=row.view_hash
+        )
         answer = deps.pace.heard(METHOD, answer, now=deps.clock())
         published = _published(row, drawn, answer)
         if published is None:
@@ -129,7 +155,13 @@ class Homes:
         async with deps.db.connection() as conn:
             await homes.record_home(conn, published)
             await homes.drop_home_tokens(conn, drawn.holder)
+        if note is not None:
+            note.is_shown = True
         return True
+
+    def _note(self, row: HomeRow) -> _Note | None:
+        note = self._notes.get((row.team_id, row.user_id))
+        return note if note is not None and note.until > self._deps.clock() else None
 
     async def _refuse(self, user_id: str, why: str) -> None:
         language = self._deps.language

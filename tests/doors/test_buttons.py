@@ -251,6 +251,17 @@ async def test_late_window(world: World, word: str, action: str) -> None:
     assert await world.heard(U_ALICE) == ["Slack could not open the window in time. Please click again."]
 
 
+# A window that Slack refuses for itself is our fault, not a late click: the person is told so, and the log.
+@pytest.mark.parametrize("action", ["reject", "read"])
+async def test_refused_window(world: World, caplog: pytest.LogCaptureFixture, action: str) -> None:
+    card = world.card()
+    world.slack.faults.order("views.open", says("invalid_arguments"))
+    assert (await card.click(U_ALICE, action)).kept
+    (said,) = await world.heard(U_ALICE)
+    assert said.startswith("Slack refused to open the window. Nothing was decided.")
+    assert "Slack refuses a window" in caplog.text
+
+
 # A kind that wants the entity typed is not approved by a press: a window asks, and takes nothing else.
 async def test_typed(world: World) -> None:
     card = world.card({"confirm": "typed"})

@@ -142,6 +142,23 @@ async def test_buttons_are_one_persons(world: World) -> None:
     assert "belongs to another message" in world.window(U_BOB)
 
 
+# With no window to be had, what came of a press on the Home stands above it, whatever redraws it meanwhile, and
+# is gone when the person opens it again.
+@pytest.mark.parametrize("button", ["stet.approve", "stet.reject"])
+async def test_no_window(world: World, button: str) -> None:
+    draft = make_draft(world.dsn, snapshot=REVIEWED)
+    await open_home(world)
+    change(world.dsn, "UPDATE drafts SET expires_at = now() WHERE draft_id = %(id)s", id=draft["draft_id"])
+    world.slack.faults.always("views.open", says("expired_trigger_id"))
+    await press(world, button)
+    assert read(world).startswith("Too late: this draft expired")
+    await world.doors.homes.run_once()
+    make_due(world)
+    await world.doors.homes.run_once()
+    assert read(world).startswith("Too late: this draft expired")
+    assert not (await open_home(world)).startswith("Too late: this draft expired")
+
+
 # Only kinds that somebody may review, and only what they have not answered, waits for them.
 async def test_only_what_is_theirs(world: World) -> None:
     draft = make_draft(world.dsn, snapshot=REVIEWED)
