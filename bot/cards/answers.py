@@ -15,7 +15,12 @@ from bot.cards.notices import Notice, Part, Said
 from bot.policy.switch import LLM_SCOPE
 
 MEMBER_COMMANDS: Final = ("queue", "show", "status")
-ADMIN_COMMANDS: Final = ("kill", "resume", "rerun", "unknown", "metrics", "erase")
+ADMIN_COMMANDS: Final = ("kill", "resume", "unknown")
+LATER_COMMANDS: Final = (
+    "rerun",
+    "metrics",
+    "erase",
+)  # For admins; known words whose work is not in this version.
 MOST_LINES: Final = 20  # An answer longer than two phone screens is read by nobody.
 
 
@@ -226,6 +231,11 @@ def resumed(scope: str, *, already: bool, still_closed: Sequence[str] = (), lang
     if still_closed:
         said.append(Said("resume.still_closed", {"scopes": ", ".join(still_closed)}))
     return Notice(tuple(said), language)
+
+
+def shortened(notice: Notice, count: int) -> Notice:
+    """Say besides that of a long reason so many characters are kept."""
+    return Notice((*notice.said, Said("switch.reason_cut", {"count": count})), notice.language)
 
 
 def unknowns(waiting: Sequence[Unknown], *, total: int, language: str = "en") -> Notice:

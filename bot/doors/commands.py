@@ -5,7 +5,6 @@ Not here: kill and resume (switching), reading what was typed (typed), drawing a
 
 import logging
 from dataclasses import dataclass
-from typing import Final
 
 from bot.cards import answers, history
 from bot.cards.lives import Who
@@ -22,8 +21,6 @@ from store.database import Database
 from store.errors import CommitUnknown, DatabaseAway
 from store.reading import count_open_work
 from store.rows import AuditRow
-
-LATER: Final = ("rerun", "metrics", "erase")  # Known words whose work is not in this version.
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +77,7 @@ async def _answer(deps: Commands, command: Command) -> Notice:
             return await kill(deps.switching, standing, typed.rest)
         case "resume":
             return await resume(deps.switching, standing, typed.rest)
-        case word if word in LATER:
+        case word if word in answers.LATER_COMMANDS:
             return answers.usage("later", command=word, language=deps.language)
         case word:
             return await _usage(deps, caller, word)
@@ -94,13 +91,14 @@ async def _standing(deps: Commands, caller: Caller, word: str) -> Person | NotAl
         # Who may pull the switch hears why they may not release it.
         killer = await deps.callers.killer(caller)
         return NotAllowed("kill_only") if isinstance(killer, Person) else killer
-    if word in answers.ADMIN_COMMANDS:
+    if word in (*answers.ADMIN_COMMANDS, *answers.LATER_COMMANDS):
         return await deps.callers.admin(caller)
     return await deps.callers.member(caller)
 
 
 async def _refuse(deps: Commands, caller: Caller, word: str, reason: str) -> Notice:
-    named = word if word in (*answers.ADMIN_COMMANDS, *answers.MEMBER_COMMANDS) else "help"
+    known = (*answers.MEMBER_COMMANDS, *answers.ADMIN_COMMANDS, *answers.LATER_COMMANDS)
+    named = word if word in known else "help"
     await record_refusal(deps.db, caller, {"command": named, "why": reason})
     if reason == "kill_only":
         return answers.answer("resume.not_allowed", language=deps.language)

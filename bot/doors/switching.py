@@ -5,6 +5,7 @@ Not here: who may (commands), or closing and opening itself (bot/flow/stop).
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from bot.cards import answers
@@ -53,7 +54,7 @@ class Switching:
 
 async def kill(deps: Switching, person: Person, rest: str) -> Notice:
     """Close a scope, `all` unless another is named; without a reason too, which is asked for afterwards."""
-    scope, reason = _read(rest)
+    scope, reason, told = _read(rest)
     before = await _rows(deps)
     unknown = await _unknown_scope(deps, scope, before)
     if unknown is not None:
@@ -62,18 +63,19 @@ async def kill(deps: Switching, person: Person, rest: str) -> Notice:
     deps.wake(*WOKEN)
     row = before.get(scope)
     already = row is not None and not row.open
-    return answers.killed(
+    answer = answers.killed(
         scope,
         in_flight=[one.idempotency_key for one in switched.started],
         already=already,
         reason=reason or (row.reason if row is not None and already else None) or "",
         language=deps.language,
     )
+    return told(answer)
 
 
 async def resume(deps: Switching, person: Person, rest: str) -> Notice:
     """Open a scope, `all` unless another is named; only with a reason."""
-    scope, reason = _read(rest)
+    scope, reason, told = _read(rest)
     before = await _rows(deps)
     unknown = await _unknown_scope(deps, scope, before)
     if unknown is not None:
@@ -85,12 +87,20 @@ async def resume(deps: Switching, person: Person, rest: str) -> Notice:
     row = before.get(scope)
     was_open = row.open if row is not None else scope != ALL_SCOPE
     still = sorted(name for name, each in before.items() if not each.open and name != scope)
-    return answers.resumed(scope, already=was_open, still_closed=still, language=deps.language)
+    return told(answers.resumed(scope, already=was_open, still_closed=still, language=deps.language))
 
 
-def _read(rest: str) -> tuple[str, str]:
+def _read(rest: str) -> tuple[str, str, Callable[[Notice], Notice]]:
+    """The scope, the reason, and what says that it was shortened: a kill waits for nobody to mend it."""
     scope, after = read_scope(rest)
-    return scope or ALL_SCOPE, read_reason(after)[:REASON_TEXT]
+    reason = read_reason(after)
+    is_long = len(reason) > REASON_TEXT
+    told = partial(answers.shortened, count=REASON_TEXT) if is_long else _as_it_is
+    return scope or ALL_SCOPE, reason[:REASON_TEXT], told
+
+
+def _as_it_is(notice: Notice) -> Notice:
+    return notice
 
 
 async def _rows(deps: Switching) -> Mapping[str, SwitchRow]:

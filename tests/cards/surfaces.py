@@ -219,7 +219,8 @@ def _answers(text: str, language: str) -> Iterator[Notice]:
     yield answers.status(switch, answers.Counts(1, 2, 3, 4), language=language)
     yield answers.queue(waiting, counts={text: 7, "other": 9}, language=language)
     for already in (False, True):
-        yield answers.killed(text, in_flight=[text] * many, already=already, reason="", language=language)
+        killed = answers.killed(text, in_flight=[text] * many, already=already, reason="", language=language)
+        yield from (killed, answers.shortened(killed, 1_000))
         yield answers.resumed(text, already=already, still_closed=[text] * many, language=language)
     yield answers.unknowns(lost, total=many + 1, language=language)
     yield answers.answer("rerun.final", key=text, state=text, language=language)
@@ -317,6 +318,7 @@ NOTICES: Final = {
     "cards.answers.queue",
     "cards.answers.killed",
     "cards.answers.resumed",
+    "cards.answers.shortened",
     "cards.answers.unknowns",
     "cards.answers.answer",
     "cards.history.shown",

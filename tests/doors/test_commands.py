@@ -74,7 +74,18 @@ async def test_help(world: World) -> None:
     for text in ("", "  ", "help", "—help"):
         assert "/stet queue" in await world.say(U_ALICE, text)
     assert "kill" not in await world.say(U_ALICE, "")
-    assert "kill" in await world.say(U_ADMIN, "")
+    said = await world.say(U_ADMIN, "")
+    assert "kill" in said
+    assert not [word for word in ("rerun", "metrics", "erase") if word in said]
+
+
+# A reason that is too long kills all the same, and the answer says how much of it was kept.
+@pytest.mark.parametrize("word", ["kill", "resume"])
+async def test_long_reason(world: World, word: str) -> None:
+    assert "kept" not in await world.say(U_ADMIN, f"{word} {'x' * 1000}")
+    assert "its first 1,000 characters are kept" in await world.say(U_ADMIN, f"{word} {'y' * 1001}")
+    (row,) = rows(world.dsn, "SELECT reason FROM kill_switch WHERE scope = 'all'")
+    assert row["reason"] == "y" * 1000
 
 
 # A kind or type that nobody knows is not closed: the list of those there are comes back.

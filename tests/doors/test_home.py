@@ -142,8 +142,8 @@ async def test_buttons_are_one_persons(world: World) -> None:
     assert "belongs to another message" in world.window(U_BOB)
 
 
-# With no window to be had, what came of a press on the Home stands above it, whatever redraws it meanwhile, and
-# is gone when the person opens it again.
+# With no window to be had, what came of a press on the Home stands above it, whatever redraws it meanwhile,
+# and is gone when the person opens it again.
 @pytest.mark.parametrize("button", ["stet.approve", "stet.reject"])
 async def test_no_window(world: World, button: str) -> None:
     draft = make_draft(world.dsn, snapshot=REVIEWED)
