@@ -20,6 +20,7 @@ from bot.cards.words import language_of
 from bot.contracts.click import ButtonValue, Decision, EffectValue, Surface, encode_effect_value, encode_value
 from bot.flow.drawing import READ, changes
 from bot.flow.life import Scene, action_of
+from bot.flow.notes import Notes
 from bot.flow.picture import review_view
 from bot.policy.people import Bar, NotAllowed, Person, subject
 from bot.policy.tokens import hash_token, mint_token
@@ -38,7 +39,6 @@ log = logging.getLogger(__name__)
 
 BATCH: Final = 10  # Homes looked at together; each is a handful of short questions.
 METHOD: Final = "views.publish"
-NOTE_SECONDS: Final = 30.0  # Time to read a line; the drawing that follows a press must not wipe it away.
 WEEK_SECONDS: Final = 300.0  # The week's figures may be five minutes old: they cost more than all the rest.
 
 
@@ -79,20 +79,13 @@ class _Drawn:
     cards: tuple[DraftCard, ...] = field(repr=False)
 
 
-@dataclass(slots=True)
-class _Note:
-    notice: Notice
-    until: float
-    is_shown: bool = False
-
-
 class Homes:
     """The Homes that people have open; any number of processes may keep them true."""
 
     def __init__(self, deps: Homing) -> None:
         self._deps = deps
         self._week: tuple[float, Week] | None = None
-        self._notes: dict[tuple[str, str], _Note] = {}
+        self._notes = Notes(deps.clock)
 
     async def show(self, team_id: str, user_id: str, page: int | None = None) -> None:
         """Draw the Home of somebody who has it before them, whatever stood there; raises DatabaseAway.
@@ -101,7 +94,7 @@ class Homes:
         has read what was said there.
         """
         if page is not None:
-            self._notes.pop((team_id, user_id), None)
+            self._notes.forget(team_id, user_id)
         standing = await self._deps.standing(team_id, user_id)
         if isinstance(standing, NotAllowed):
             await self._refuse(user_id, standing.reason)
@@ -115,9 +108,7 @@ class Homes:
 
         It is no part of what the Home is compared by: it goes with the next change.
         """
-        now = self._deps.clock()
-        self._notes = {whose: note for whose, note in self._notes.items() if note.until > now}
-        self._notes[team_id, user_id] = _Note(notice, now + NOTE_SECONDS)
+        self._notes.write(team_id, user_id, notice)
         await self.show(team_id, user_id)
 
     async def run_once(self) -> int:
@@ -131,7 +122,7 @@ class Homes:
         if isinstance(standing, NotAllowed):
             return False  # Slack may just be away: what stands there stays, and its buttons decide nothing.
         drawn = await self._draw(standing, row.page)
-        note = self._note(row)
+        note = self._notes.find(row.team_id, row.user_id)
         if drawn.shown_hash == row.shown_hash and (note is None or note.is_shown):
             return False
         return await self._publish(row, drawn)
@@ -142,11 +133,11 @@ class Homes:
         if deps.pace.take(METHOD, now=deps.clock()) > 0:
             return False
         view, minted = _with_buttons(drawn)
-        note = self._note(row)
+        note = self._notes.find(row.team_id, row.user_id)
         async with deps.db.connection() as conn:
             await tokens.insert_tokens(conn, minted)
         answer = await deps.slack.publish_home(
-            row.user_id, home.render(view, note and note.notice), view_hash=row.view_hash
+            row.user_id, home.render(view, None if note is None else note.notice), view_hash=row.view_hash
         )
         answer = deps.pace.heard(METHOD, answer, now=deps.clock())
         published = _published(row, drawn, answer)
@@ -158,10 +149,6 @@ class Homes:
         if note is not None:
             note.is_shown = True
         return True
-
-    def _note(self, row: HomeRow) -> _Note | None:
-        note = self._notes.get((row.team_id, row.user_id))
-        return note if note is not None and note.until > self._deps.clock() else None
 
     async def _refuse(self, user_id: str, why: str) -> None:
         language = self._deps.language

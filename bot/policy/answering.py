@@ -2,7 +2,10 @@
 Not here: where the facts about people come from (bot/slack/people) or the vote itself (bot/flow/decide).
 """
 
+import re
+import sys
 import unicodedata
+from typing import Final
 
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
@@ -17,6 +20,12 @@ from bot.policy.people import (
     may_review,
 )
 from store.decisions import Question
+
+_STRAIGHT: Final = str.maketrans(
+    dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″", '"') | dict.fromkeys("‐‑‒–—―−", "-")
+)
+# What nobody sees is shown as ⟦U+200B⟧ (bot/cards/text), and typed the same way; phones have other brackets.
+_MARKER: Final = re.compile(r"[⟦\[(]U\+([0-9A-Fa-f]{4,6})[⟧\])]", re.IGNORECASE)
 
 
 def why_over(question: Question, click: Click) -> NotDecided | None:
@@ -55,12 +64,23 @@ def _why_not_now(question: Question, click: Click) -> NotDecided | None:
 def is_unconfirmed(question: Question, click: Click) -> bool:
     """Say whether an approval lacks the entity that its kind wants typed, exactly as far as keyboards can."""
     asked = click.decision is Decision.APPROVE and question.snapshot.get("confirm") == "typed"
-    return asked and _typeable(click.typed or "") != _typeable(question.entity)
+    typed = click.typed or ""
+    wanted = _typeable(question.entity)
+    return asked and wanted not in (_typeable(typed), _typeable(_MARKER.sub(_marked, typed)))
 
 
 def _typeable(text: str) -> str:
-    # A field of one line takes no line break, nor space at its ends; keyboards compose letters either way.
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    """Leave out what keyboards change by themselves.
+
+    A field of one line takes no line break, nor space at its ends; letters are composed either way; phones
+    bend quotes and join dashes.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).translate(_STRAIGHT).split())
+
+
+def _marked(found: re.Match[str]) -> str:
+    code = int(found[1], 16)
+    return chr(code) if code <= sys.maxunicode else found[0]
 
 
 def from_its_surface(question: Question, click: Click) -> bool:

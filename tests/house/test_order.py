@@ -43,7 +43,7 @@ GROUND = {
     "bot.connectors": "addresses reach dial exchange answers connector signing dress probe letter submission",
     "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
     " opening parts arrive lanes resting settle outgoing giveback checking guarding claiming recorder life"
-    " picture naming drawing pages turns setback posting",
+    " picture naming notes drawing pages turns setback posting",
     "bot.doors": (
         "answers senders timer payloads whispers windows callers tongues typed verdicts switching limited"
         " commands home buttons modals listeners slack_door socket_door rehearsal"

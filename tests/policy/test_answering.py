@@ -109,13 +109,21 @@ def test_over_and_waiting(newest: int, why: Why, before: str | None) -> None:
     assert why_over(question, click(revision=2)) == NotDecided(why)
 
 
-# The entity is typed as keyboards can: one line takes no line break, letters are composed either way.
+# The entity is typed as keyboards can: one line takes no line break, letters are composed either way, quotes
+# are bent; what nobody sees is typed as it is shown, and not left out.
 @pytest.mark.parametrize(
     ("entity", "typed", "unconfirmed"),
     [
         ("customer:42", "customer:42", False),
         (" customer:42\n", "customer:42", False),
         ("Zoë  &\tsons", "Zoe\u0308 & sons", False),
+        ("O'Brien--Ltd", "O’Brien--Ltd", False),
+        ("O’Brien-Ltd", "O'Brien–Ltd", False),
+        ("customer:4\u200b2", "customer:4⟦U+200B⟧2", False),
+        ("customer:4\u200b2", "customer:4[u+200b]2", False),
+        ("customer:4[U+200B]2", "customer:4[U+200B]2", False),
+        ("customer:4\u200b2", "customer:42", True),
+        ("customer:42", "customer:42[U+FFFFFF]", True),
         ("customer:42", "Customer:42", True),
         ("customer:42", "customer:4", True),
         ("customer:42", "", True),
