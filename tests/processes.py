@@ -9,7 +9,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -166,7 +166,8 @@ class Bot:
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
         if not self.is_over:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # It is over, and the news of it is on its way.
+                os.kill(self.pid, number)
 
     async def kill(self) -> None:
         """End it as a power cut would."""
