@@ -102,6 +102,23 @@ PLACES: Final[dict[str, Change]] = {
     "a modal": lambda body: body.update(container={"type": "view", "view_id": "V1"}, view={"type": "modal"}),
     "a Home": lambda body: body.update(container={"type": "view", "view_id": "V1"}, view={"type": "home"}),
 }
+
+
+def _on_a_message(body: Payload) -> None:
+    body.pop("view", None)
+    place = {"type": "message", "channel_id": C_REVIEW, "message_ts": "1700000000.000100"}
+    body.update(container=place, channel={"id": C_REVIEW})
+
+
+def _in_a_view(kind: str) -> Change:
+    return lambda body: body["view"].update(type=kind)
+
+
+# A window's or a Home's own button, as if it stood elsewhere before the same person.
+ELSEWHERE_BEFORE: Final[dict[str, dict[str, Change]]] = {
+    "modal": {"a message": _on_a_message, "a Home": _in_a_view("home")},
+    "home": {"a message": _on_a_message, "a modal": _in_a_view("modal")},
+}
 # A channel's queue card names nothing: its button shows what waits, and to reviewers only.
 OPEN_TO_ANY_PLACE: Final = {carried.QUEUE_NEXT_ACTION}
 
@@ -377,6 +394,7 @@ def _forgeries(world: World, surface: str, action: str, element: Element) -> dic
     found = {**PEOPLE, **APPS}
     if surface == "message" and action not in OPEN_TO_ANY_PLACE:
         found |= PLACES
+    found |= ELSEWHERE_BEFORE.get(surface, {})
     if action.startswith("stet.unknown."):
         found.pop("a Home", None)  # The same answers stand on an admin's Home.
     forged = {name: Forge(change=one) for name, one in found.items()}
