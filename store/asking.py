@@ -11,11 +11,19 @@ from uuid import UUID
 from store.queries import Connection, query
 from store.rows import Row
 
+_CHAIN = query("find_chain")
 _HISTORY = query("find_history")
 _WAITING = query("list_waiting")
 _COUNT_WAITING = query("count_waiting")
 _UNKNOWN = query("list_unknown")
 _HOLDER = query("find_holder")
+
+
+class Chain(Row):
+    """The record of one key, and the head whose lock it is written under."""
+
+    idempotency_key: str
+    draft_key: str
 
 
 class EffectLine(Row):
@@ -82,6 +90,13 @@ class UnknownLine(Row):
     effect_type: str
     ambiguous_at: datetime
     total: int
+
+
+async def find_chain(
+    conn: Connection, *, effect_id: UUID | None = None, key: str | None = None
+) -> Chain | None:
+    """Say on which record stands what is about an effect, or about a key."""
+    return await _CHAIN.maybe(conn, {"effect_id": effect_id, "key": key}, Chain)
 
 
 async def find_history(conn: Connection, keys: Sequence[str]) -> KeyHistory | None:

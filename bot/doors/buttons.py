@@ -14,7 +14,7 @@ from bot.cards.reading import part_of_action
 from bot.contracts import click as carried
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface, decode_effect_value, decode_value
-from bot.doors.callers import Callers, name_person, record_refusal
+from bot.doors.callers import About, Callers, name_person, record_refusal
 from bot.doors.payloads import Press
 from bot.doors.verdicts import WOKEN, say_decided, say_refused
 from bot.doors.windows import Windows
@@ -168,9 +168,9 @@ async def _refuse(deps: Buttons, pressed: Press, answer: NotDecided, wanted: str
     if answer.why in _NO_REFUSAL:
         return
     carries = decode_value(pressed.value)
-    token = carries.token if carries is not None else None
+    about = About(token=carries.token if carries is not None else None)
     detail = {"decision": wanted, "why": answer.why}
-    work = record_refusal(deps.deciding.db, pressed.place.caller, detail, token=token)
+    work = record_refusal(deps.deciding.db, pressed.place.caller, detail, about)
     deps.windows.whispers.later(work)
 
 
@@ -185,7 +185,8 @@ async def _settled(deps: Buttons, pressed: Press, choice: Choice) -> Notice:
     admin = await deps.callers.admin(pressed.place.caller)
     if isinstance(admin, NotAllowed):
         detail = {"wanted": f"unknown_{choice}", "why": admin.reason, "effect_id": str(value.effect_id)}
-        await record_refusal(deps.deciding.db, pressed.place.caller, detail)
+        about = About(effect_id=value.effect_id)
+        await record_refusal(deps.deciding.db, pressed.place.caller, detail, about)
         return refused(Refusal(admin.reason), language=deps.language)
     try:
         if not await _is_from_its_card(deps, pressed, value.effect_id):

@@ -4,16 +4,19 @@ Not here: who may decide (bot/flow/decide), or where facts about people come fro
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+from uuid import UUID
 
 from bot.doors.payloads import Caller
 from bot.policy.people import Allowed, Bar, NotAllowed, Person, check_account, find_member, subject
 from bot.policy.terms import Kind
 from bot.policy.tokens import hash_token
 from store import audit, decisions, heads
+from store.asking import Chain, find_chain
 from store.database import Database
 from store.errors import DatabaseAway
+from store.queries import Connection
 
 NOT_ADMIN: Final = "not_admin"
 ADMINS_UNREADABLE: Final = "admins_unreadable"
@@ -43,6 +46,18 @@ class Reviewed:
 
     kinds: tuple[str, ...]
     is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What somebody was refused: what a token asks, an effect, or a key; or nothing of these."""
+
+    token: str | None = field(default=None, repr=False)
+    effect_id: UUID | None = None
+    key: str | None = None
+
+
+NOTHING: Final = About()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +120,31 @@ def name_person(person: Person) -> str:
 
 
 async def record_refusal(
-    db: Database, caller: Caller, detail: Mapping[str, Any], *, token: str | None = None
+    db: Database, caller: Caller, detail: Mapping[str, Any], about: About = NOTHING
 ) -> None:
     """Put a refusal on the record in its own transaction; with the database away only the person knows.
 
-    It stands under the key that `token` is about, or under the system's where there is none.
+    It stands under the key that it is about, or under the system's where there is none.
     """
     try:
         async with db.transaction() as conn:
-            question = await decisions.find_question(conn, hash_token(token)) if token else None
-            if question is None:
+            chain, told = await _find_chain(conn, about)
+            if chain is None:
                 return await audit.append_system(conn, name_of(caller), "refused", detail)
-            await heads.lock_heads(conn, [question.draft_key])
-            told = {**detail, "revision": question.revision}
-            line = audit.Entry(question.idempotency_key, name_of(caller), "refused", told)
+            await heads.lock_heads(conn, [chain.draft_key])
+            line = audit.Entry(chain.idempotency_key, name_of(caller), "refused", {**detail, **told})
             return await audit.append(conn, [line])
     except DatabaseAway:
         return None
+
+
+async def _find_chain(conn: Connection, about: About) -> tuple[Chain | None, Mapping[str, Any]]:
+    """The record, and what its line says besides."""
+    if about.token is None:
+        return await find_chain(conn, effect_id=about.effect_id, key=about.key), {}
+    question = await decisions.find_question(conn, hash_token(about.token))
+    if question is None:
+        return None, {}
+    return Chain(idempotency_key=question.idempotency_key, draft_key=question.draft_key), {
+        "revision": question.revision
+    }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.cards import answers, history
 from bot.cards.lives import Who
 from bot.cards.notices import Notice, Refusal, refused
-from bot.doors.callers import ADMINS_UNREADABLE, Callers, name_person, record_refusal
+from bot.doors.callers import ADMINS_UNREADABLE, About, Callers, name_person, record_refusal
 from bot.doors.limited import read_keeping
 from bot.doors.payloads import Caller, Command
 from bot.doors.switching import Switching, kill, resume
@@ -152,7 +152,8 @@ async def _show(deps: Commands, asked: _Asked) -> Notice:
     bar = await _why_not_read(deps, asked, found.kind if found else None)
     if bar is not None:
         if found is not None:
-            await record_refusal(deps.db, asked.caller, {"command": "show", "why": bar})
+            about = About(key=found.idempotency_key)
+            await record_refusal(deps.db, asked.caller, {"command": "show", "why": bar}, about)
         if bar == Bar.GROUP_UNREADABLE:
             return refused(Refusal.GROUP_UNREADABLE, language=deps.language)
     if found is None or bar is not None:

@@ -1,3 +1,9 @@
+-- name: find_chain
+-- The key of an effect, or of a run, with the head whose lock its record is written under.
+SELECT idempotency_key, draft_key FROM effect_outbox WHERE effect_id = %(effect_id)s::uuid
+UNION ALL
+SELECT idempotency_key, draft_key FROM workflow_runs WHERE idempotency_key = %(key)s::text;
+
 -- name: find_history
 -- What became of one key: its run, the newest revision of it, the last decision on it and its effects, as one moment.
 -- An effect and the one it waits for or takes back are called as in their policy, else by their type.

@@ -459,7 +459,7 @@ async def test_unknown_effect(world: World) -> None:
     ]
 
 
-# Whoever is no admin settles nothing, and that they tried is on the record.
+# Whoever is no admin settles nothing, and that they tried is on the record of the effect's key.
 async def test_unknown_effect_by_others(world: World) -> None:
     effect_id = make_effect(world.dsn, state="unknown")
     ts = world.unknown_card(effect_id, 1, "delivered")
@@ -468,7 +468,9 @@ async def test_unknown_effect_by_others(world: World) -> None:
     assert rows(world.dsn, "SELECT state FROM effect_outbox") == [{"state": "unknown"}]
     assert await world.heard(U_ALICE) == ["Only admins may do this."]
     assert await world.heard(U_GUEST) == ["Guests may not decide. Nothing was decided."]
-    lines = await world.chain("system")
+    assert await world.chain("system") == []
+    (effect,) = rows(world.dsn, "SELECT idempotency_key FROM effect_outbox")
+    lines = await world.chain(effect["idempotency_key"])
     assert [line.actor for line in lines] == [
         f"slack:T0STET:{U_ALICE}",
         f"slack:T0STET:{U_GUEST}",

@@ -271,7 +271,7 @@ async def test_show_to_others(world: World) -> None:
     assert await world.say(U_MEMBER, "show one") == "I have never seen one."
     assert (await world.say(U_ADMIN, "show one")).startswith("n8n:customer_email:one")
     assert await world.say(U_ALICE, "show") == "Please name the key: /stet show KEY"
-    assert [line.action for line in await world.chain("system")] == ["refused"]
+    assert [line.action for line in await world.chain("n8n:customer_email:one")] == ["refused"]
 
 
 # What is not in this version says so plainly.
