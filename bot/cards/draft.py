@@ -42,7 +42,9 @@ class Drawn:
     left_out: int
 
 
-def fields_of(body: Mapping[str, object]) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+def fields_of(
+    body: Mapping[str, object], language: str = "en"
+) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     """Part a revision's body into the draft's fields and its labels and scores; nothing is in neither.
 
     Texts are the draft, the subject first; numbers, yes and no, and fields with a label's name are labels.
@@ -50,7 +52,7 @@ def fields_of(body: Mapping[str, object]) -> tuple[tuple[Field, ...], tuple[Fiel
     names = sorted(
         body, key=lambda name: _FIRST_NAMES.index(name) if name in _FIRST_NAMES else len(_FIRST_NAMES)
     )
-    drawn = [(_is_label(name, body[name]), _field(name, body[name])) for name in names]
+    drawn = [(_is_label(name, body[name]), _field(name, body[name], language)) for name in names]
     return tuple(field for label, field in drawn if not label), tuple(
         field for label, field in drawn if label
     )
@@ -60,9 +62,13 @@ def _is_label(name: str, value: object) -> bool:
     return name in _LABEL_NAMES or value is None or isinstance(value, bool | int | float)
 
 
-def _field(name: str, value: object) -> Field:
+def _field(name: str, value: object, language: str) -> Field:
     if isinstance(value, str):
         return Field(name, value)
+    if isinstance(value, bool):
+        return Field(name, say(language, "edit.yes" if value else "edit.no"))
+    if value is None:
+        return Field(name, say(language, "draft.empty"))
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return Field(name, ", ".join(map(str, value))) if name in _LABEL_NAMES else _as_json(name, value)
     return _as_json(name, value) if isinstance(value, dict | list) else Field(name, json.dumps(value))

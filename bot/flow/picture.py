@@ -69,7 +69,7 @@ def people_of(card: DraftCard | EffectCard | QueueCard) -> set[str]:
 
 def review_view(card: DraftCard, scene: Scene) -> ReviewView:
     """Give the view of a draft's card, without buttons."""
-    draft, labels = fields_of(card.body or {})
+    draft, labels = fields_of(card.body or {}, scene.language)
     frozen = card.snapshot
     return ReviewView(
         kind=card.kind,
@@ -84,7 +84,7 @@ def review_view(card: DraftCard, scene: Scene) -> ReviewView:
         times=Times(card.opened_at, card.expires_at),
         small=_small_print(card, scene),
         warnings=tuple(card.warnings),
-        previous=_previous(card),
+        previous=_previous(card, scene.language),
         source=Source(
             card.record_url,
             frozenset(frozen.get("record_hosts", ())),
@@ -106,10 +106,10 @@ def _small_print(card: DraftCard, scene: Scene) -> SmallPrint:
     return SmallPrint(card.idempotency_key, card.model, card.prompt_version, editor, card.repeats)
 
 
-def _previous(card: DraftCard) -> Previous | None:
+def _previous(card: DraftCard, language: str) -> Previous | None:
     if card.before_revision is None or card.before_body is None:
         return None
-    draft, labels = fields_of(card.before_body)
+    draft, labels = fields_of(card.before_body, language)
     return Previous(card.before_revision, (*draft, *labels))
 
 
@@ -165,7 +165,7 @@ def _approved(card: DraftCard, scene: Scene) -> Approved:
 
 def unknown_view(card: EffectCard, scene: Scene) -> UnknownView:
     """Give the view of an unknown effect's card; once it is no longer unknown, without buttons."""
-    draft, labels = fields_of(card.body or {})
+    draft, labels = fields_of(card.body or {}, scene.language)
     is_open = card.state == "unknown"
     return UnknownView(
         key=card.idempotency_key,

@@ -1,5 +1,6 @@
 """The word difference: true to both texts, readable, and bounded."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,5 +83,14 @@ def test_fields_of() -> None:
     assert [(field.name, field.text) for field in labels] == [
         ("score", "0.5"),
         ("label", "refund"),
-        ("ok", "true"),
+        ("ok", "Yes"),
     ]
+
+
+# Yes, no and nothing are said in the reader's language.
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", ["Yes", "No", "(empty)"]), ("zh-CN", ["是", "否", "（空）"])]
+)
+def test_yes_and_no(language: str, words: list[str]) -> None:
+    _, labels = fields_of({"a": True, "b": False, "c": None}, language)
+    assert [field.text for field in labels] == words
