@@ -105,7 +105,7 @@ async def _edit(deps: Modals, submission: Submission) -> Answer:
         case Unfit() as unfit:
             return {"response_action": "errors", "errors": say_faults(unfit, deps.language)}
         case NotDecided() as answer:
-            return _show(_explain(answer, deps.language), submission)
+            return _refuse(deps, answer, submission)
 
 
 async def _redraft(deps: Modals, submission: Submission) -> Answer:
@@ -118,7 +118,7 @@ async def _redraft(deps: Modals, submission: Submission) -> Answer:
         return _show(refused(Refusal.UNKNOWN_BUTTON, language=deps.language), submission)
     answer = await redraft.ask(deps.deciding, click)
     if isinstance(answer, NotDecided):
-        return _show(_explain(answer, deps.language), submission)
+        return _refuse(deps, answer, submission)
     deps.wake(*REDRAFT_WOKEN)
     return _ended(done(Done.REDRAFTING, language=deps.language))
 
@@ -154,7 +154,7 @@ async def _decide(deps: Modals, submission: Submission, decision: Decision, **gi
         return _show(say_decided(answer, deps.language))
     if answer.why == Why.TYPED_WRONG:
         return _wrong(TYPED_BLOCK, say(deps.language, "refused.typed_wrong"))
-    return _show(_explain(answer, deps.language), submission)
+    return _refuse(deps, answer, submission)
 
 
 async def _whole(deps: Modals, caller: Caller, token: str) -> Caller:
@@ -174,11 +174,13 @@ async def _whole(deps: Modals, caller: Caller, token: str) -> Caller:
     return Caller(team, user) if user == caller.user_id else caller
 
 
-def _explain(answer: NotDecided, language: str) -> Notice:
-    notice = say_refused(answer, language)
+def _refuse(deps: Modals, answer: NotDecided, submission: Submission) -> Answer:
+    """Say why nothing was done; what was overtaken closes what lies below, too, for the same reason."""
+    notice = say_refused(answer, deps.language)
     if answer.why not in OVERTAKEN:
-        return notice
-    return Notice((*notice.said, Said("modal.overtaken")), language)
+        return _show(notice, submission)
+    overtaken = Notice((*notice.said, Said("modal.overtaken")), deps.language)
+    return _show(overtaken, submission, clears=True)
 
 
 def _ended(notice: Notice) -> Answer:
@@ -186,11 +188,11 @@ def _ended(notice: Notice) -> Answer:
     return {"response_action": "update", "view": modals.tell(notice, clears=True)}
 
 
-def _show(notice: Notice, submission: Submission | None = None) -> Answer:
+def _show(notice: Notice, submission: Submission | None = None, *, clears: bool = False) -> Answer:
     """Say it in the modal's place, and below it what the person had typed."""
     typed = submission.answers.items() if submission else ()
     kept = tuple(Field(_name(block_id), storable(text)) for block_id, text in typed if text.strip())
-    return {"response_action": "update", "view": modals.tell(notice, kept)}
+    return {"response_action": "update", "view": modals.tell(notice, kept, clears=clears)}
 
 
 def _name(block_id: str) -> str:

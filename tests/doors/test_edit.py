@@ -306,6 +306,19 @@ async def test_overtaken(world: World, by: str) -> None:
     assert newest(world)["revision"] == (2 if by == "edit" else 1)
 
 
+# From the window in which the draft is read: what lies below an overtaken form is no longer so, and closing
+# what the form says closes it.
+async def test_overtaken_above_what_was_read(world: World) -> None:
+    card = world.card()
+    await card.click(U_ALICE, "read")
+    await world.slack.actor.press(U_ALICE, "stet.edit")
+    await card.click(U_BOB)
+    await submit(world, body="My long and careful text")
+    assert "My long and careful text" in plain(world.window(U_ALICE))
+    await world.slack.actor.dismiss(U_ALICE)
+    assert world.slack.state.view_on_top(U_ALICE) is None
+
+
 # The old card's buttons are dead once somebody edited it: they say that there is a newer revision.
 async def test_old_buttons(world: World) -> None:
     card = await opened(world)
