@@ -24,6 +24,7 @@ _RETIRE = query("retire_stale_runs")
 _OVERTAKE = query("overtake")
 _CLOSE_REDRAFTS = query("close_overtaken_redrafts")
 _LOCK_EFFECTS = query("lock_unfinished_effects")
+_UNKNOWN = query("find_unknown_effects")
 _CANCEL_EFFECTS = query("cancel_unstarted_effects")
 _WITHDRAW = query("withdraw_runs")
 _OUTDATE = query("outdate_equals")
@@ -107,6 +108,13 @@ class ReplacedRun(Row):
     is_unsettled: bool
 
 
+class UnknownOf(Row):
+    """An unknown effect, and the head that it holds up."""
+
+    effect_id: UUID
+    draft_key: str
+
+
 class _EffectId(Row):
     effect_id: UUID
 
@@ -178,6 +186,11 @@ async def lock_unfinished_effects(conn: Connection, blocked: Sequence[Keyed]) ->
     """Hold the unfinished effects of these draft_keys; what is read after this neither starts nor ends."""
     keys = {"draft_keys": sorted({one.draft_key for one in blocked})}
     return [row.effect_id for row in await _LOCK_EFFECTS.rows(conn, keys, _EffectId)]
+
+
+async def find_unknown_effects(conn: Connection, draft_keys: Sequence[str]) -> list[UnknownOf]:
+    """Give the effects of these draft_keys of which nobody knows what became, whose heads are locked."""
+    return await _UNKNOWN.rows(conn, {"draft_keys": list(draft_keys)}, UnknownOf)
 
 
 async def cancel_unstarted_effects(conn: Connection, blocked: Sequence[Overtaken]) -> list[UUID]:

@@ -185,9 +185,12 @@ async def _follow(conn: Connection, arrivals: Sequence[Arrival], born: Mapping[U
         return set()
     overtaken = await intake.overtake(conn, {key: arrival.run_id for key, arrival in later.items()})
     withdrawn = await _block(conn, [one for one in overtaken if one.draft_id is not None])
+    if unknown := await intake.find_unknown_effects(conn, list(later)):
+        # Their cards offer something else from now on: they cannot be sent again.
+        await want_cards(conn, effect_ids=[one.effect_id for one in unknown])
     moved = [one for one in overtaken if one.draft_id is None or one.draft_id in withdrawn]
     await audit.append(conn, [_moved(one, later[one.draft_key]) for one in moved])
-    return {one.draft_key for one in overtaken}
+    return {one.draft_key for one in overtaken} | {one.draft_key for one in unknown}
 
 
 async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:
@@ -205,8 +208,7 @@ async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:
         await follow(conn, left)  # One of several effects may have left: no other follows it now.
     others = [one.draft_id for one in drafts if one.draft_id and one.draft_id not in withdrawn]
     if others:
-        # An unknown effect's card offers something else from now on: it cannot be sent again.
-        await want_cards(conn, others, effects)
+        await want_cards(conn, others)
     return set(withdrawn)
 
 

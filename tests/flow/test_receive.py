@@ -287,16 +287,19 @@ async def test_newer_leaves_the_started(receiver: Receiver, dsn: str, effect: di
     assert state_of(dsn, old["run_id"]) == "approved"
 
 
-# The card of an unknown effect is drawn anew with a newer event: it cannot be sent again any more.
-async def test_newer_tells_of_the_unknown(receiver: Receiver, db: Database, dsn: str) -> None:
-    old = make_draft(dsn, status="approved", run={"version": 6, "entity": "cust-77"})
+# The card of an unknown effect is drawn anew with a newer event: it cannot be sent again any more; also where
+# the draft is over, because another effect of it failed.
+@pytest.mark.parametrize("status", ["approved", "failed"])
+async def test_newer_tells_of_the_unknown(receiver: Receiver, db: Database, dsn: str, status: str) -> None:
+    old = make_draft(dsn, status=status, run={"version": 6, "entity": "cust-77"})
     effect_id = make_effect(dsn, draft=old, state="unknown")
     async with db.connection() as conn:
         await open_card(conn, channel="C0OPS", effect_id=effect_id)
     change(dsn, "UPDATE cards SET shown_version = wanted_version")
     await receiver.receive(arrival(7))
     behind = rows(dsn, "SELECT draft_id, effect_id FROM cards WHERE wanted_version > shown_version")
-    assert {one["effect_id"] or one["draft_id"] for one in behind} == {effect_id, old["draft_id"]}
+    drawn = {effect_id, old["draft_id"]} if status == "approved" else {effect_id}
+    assert {one["effect_id"] or one["draft_id"] for one in behind} == drawn
 
 
 # One effect that may have left lets all of an approval be; a try that was ambiguous counts as left.
