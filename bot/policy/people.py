@@ -91,7 +91,7 @@ def may_review(
 def check_account(person: Person, *, home_team: str) -> NotAllowed | None:
     """Refuse every account that is not a known, living, full member of the team; None if nothing bars it."""
     if not person.known:
-        return NotAllowed(Bar.UNKNOWN)
+        return NotAllowed(Bar.STRANGER if person.is_stranger else Bar.UNKNOWN)
     if person.deleted:
         return NotAllowed(Bar.DEACTIVATED)
     if person.is_bot:

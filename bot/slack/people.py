@@ -6,6 +6,7 @@ Whether that person may decide is judged in `bot/policy/people`; an answer that 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, Generic, TypeVar
 
 from bot.policy.elapsed import elapsed_seconds
@@ -143,6 +144,9 @@ def unknown_person(team_id: str, user_id: str) -> Person:
 def read_person(team_id: str, user_id: str, data: Mapping[str, Any]) -> Person | None:
     """Read users.info strictly; None if it is about another id or team, or a flag that decides is missing.
 
+    Where a request does not say the person's own team (App Home), an account that Slack calls a stranger is
+    one, though not in the team that was asked for.
+
     Slack leaves out `deleted` and `is_stranger` when they are false, and the guest flags of a deleted account
     (docs, user object); everything else must be there.
     """
@@ -151,8 +155,11 @@ def read_person(team_id: str, user_id: str, data: Mapping[str, Any]) -> Person |
         return None
     enterprise = user.get("enterprise_user")
     enterprise = enterprise if isinstance(enterprise, Mapping) else {}
-    if user_id not in (user.get("id"), enterprise.get("id")) or team_id not in _teams(user, enterprise):
+    if user_id not in (user.get("id"), enterprise.get("id")):
         return None
+    if team_id not in _teams(user, enterprise):
+        stranger = user.get("is_stranger") is True
+        return replace(unknown_person(team_id, user_id), is_stranger=True) if stranger else None
     deleted = user.get("deleted", False)
     unsaid = True if deleted is True else None
     flags = {name: user.get(name, unsaid) for name in ("is_restricted", "is_ultra_restricted", "is_bot")}

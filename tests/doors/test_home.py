@@ -10,7 +10,7 @@ import pytest
 
 from bot.contracts.click import decode_value
 from bot.demo.slack_faults import limited, says
-from bot.demo.slack_workspace import S_REVIEWERS, TEAM, U_ADMIN, U_ALICE, U_BOB, U_GUEST, U_MEMBER
+from bot.demo.slack_workspace import S_REVIEWERS, TEAM, U_ADMIN, U_ALICE, U_BOB, U_GUEST, U_MEMBER, U_STRANGER
 from bot.policy.tokens import hash_token
 from tests.doors.slack_world import World, plain
 from tests.makers import change, insert_vote, make_draft, make_effect, make_waiting, rows
@@ -173,7 +173,8 @@ async def test_only_what_is_theirs(world: World) -> None:
         who=f"slack:{TEAM}:{U_ALICE}",
     )
     assert "No draft waits for you." in await open_home(world)
-    assert "Only full members" in await open_home(world, U_GUEST)
+    for outsider in (U_GUEST, U_STRANGER):  # Slack does not say the team of who opens a Home.
+        assert "Only full members" in await open_home(world, outsider)
     assert U_GUEST not in {row["user_id"] for row in rows(world.dsn, "SELECT user_id FROM homes")}
 
 

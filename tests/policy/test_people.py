@@ -50,6 +50,7 @@ def judge(person: Person, then: list[str], now: list[str]) -> Allowed | NotAllow
         ({"deleted": True}, "deactivated"),
         ({"is_bot": True}, "bot"),
         ({"is_stranger": True}, "stranger"),
+        ({"is_stranger": True, "known": False}, "stranger"),
         ({"team_id": "T2"}, "stranger"),
         ({"team_id": ""}, "stranger"),
         ({"is_restricted": True}, "guest"),

@@ -77,15 +77,18 @@ function drawView(view) {
     const values = Object.fromEntries([...fields].filter(([name]) => inputs.has(name)));
     const answer = await doAct("submit", { values }, { quiet: true });
     submit.disabled = false;
-    if (answer.done === false) general.textContent = windowSays(view, answer.why);
+    if (answer.done === false) tellWrong(view, answer.why);
   });
   return form;
 }
 
-/** The stand-in's sentence names the field by its id; a person knows its label. */
-function windowSays(view, why) {
+/** Say what the window would not send, at the field that the stand-in names by its id. */
+function tellWrong(view, why) {
   const block = view.blocks.find((each) => why.startsWith(`${each.block_id}: `));
-  return block ? `${block.label.text}: ${why.slice(block.block_id.length + 2)}` : why;
+  const sentence = block ? why.slice(block.block_id.length + 2) : why;
+  const dialog = document.getElementById("modal");
+  dialog.replaceChildren(drawView({ ...view, errors: { [block?.block_id ?? ""]: sentence } }));
+  dialog.querySelector("[aria-invalid]")?.focus();
 }
 
 /** A button's confirm dialog: true if the person goes on. */
