@@ -23,7 +23,7 @@ from bot.demo.moods import Moods
 from bot.demo.page_server import Page
 from bot.demo.page_view import Board
 from bot.demo.slack_server import SlackStandIn
-from bot.demo.stage import Addresses, Secrets, environment, free_port
+from bot.demo.stage import Addresses, Secrets, environment, free_port, language_in
 from bot.demo.world import WAITING, World
 from bot.demo.world_server import WorldServer
 from bot.settings import Settings
@@ -63,7 +63,8 @@ async def run(port: int = PAGE_PORT) -> None:
                 folder=folder,
                 port=free_port(BOT_PORT),
             )
-            | ({"SLACK_APP_TOKEN": slack.state.workspace.app_token} if by_socket else {}),
+            | ({"SLACK_APP_TOKEN": slack.state.workspace.app_token} if by_socket else {})
+            | language_in(os.environ),
             env_file=folder / ".env",  # absent: the settings of a real installation stay out of this
         )
         board = Board(slack, moods, bot_url=settings.public_url)

@@ -6,10 +6,12 @@ Not here: starting anything (run). Every secret is made at random for one evenin
 import secrets
 import socket
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bot.cards.words import TABLES
 from bot.demo.events import SOURCE
 from bot.demo.model_script import MODEL_NAME
 from bot.demo.slack_workspace import C_OPS, S_ADMINS
@@ -70,6 +72,12 @@ def environment(
         "LOG_LEVEL": "WARNING",
         "LOG_FORMAT": "text",
     }
+
+
+def language_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """The language that was asked for, if it is one of ours: other programs set LANGUAGE to other words."""
+    asked = environ.get("LANGUAGE", "")
+    return {"LANGUAGE": asked} if asked in TABLES else {}
 
 
 def free_port(wanted: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from bot.contracts.event import read_event
 from bot.demo.events import BUTTONS, SOURCE, Desk, key_of
-from bot.demo.stage import POLICY, Addresses, Secrets, environment, write_policy
+from bot.demo.stage import POLICY, Addresses, Secrets, environment, language_in, write_policy
 from bot.policy.keys import idempotency_key, payload_hash
 from bot.policy.kinds import load_policy
 from bot.settings import Settings
@@ -99,3 +99,12 @@ def test_the_policy_aims_at_the_world(tmp_path: Any) -> None:
         "http://127.0.0.1:3/webhook/refund",
         "http://127.0.0.1:3/webhook/crm-note",
     }
+
+
+# The demo speaks one of our languages if it is asked to; what a system sets for other programs is no request.
+@pytest.mark.parametrize(
+    ("asked", "spoken"), [("zh-CN", "zh-CN"), ("en_GB:en", None), ("", None), (None, None)]
+)
+def test_language(asked: str | None, spoken: str | None) -> None:
+    environ = {} if asked is None else {"LANGUAGE": asked}
+    assert language_in(environ).get("LANGUAGE") == spoken
