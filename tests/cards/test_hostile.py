@@ -199,7 +199,7 @@ def test_every_answer_is_listed() -> None:
     assert made == NOTICES
 
 
-# A subject that shouts at the channel is spelled out in the fallback text, and literal on the card.
+# F013: a subject that shouts at the channel is spelled out in the fallback text, and literal on the card.
 def test_spelled_out() -> None:
     shouting = "<!channel> <@U0BOSS> AT&T"
     view = replace(PLAIN, draft=(Field("subject", shouting),))
@@ -207,7 +207,7 @@ def test_spelled_out() -> None:
     assert {"type": "text", "text": shouting} in list(leaves(review.render(with_body(shouting))))
 
 
-# Hidden characters show as markers with a warning; ordinary right-to-left prose is untouched and unwarned.
+# F015: hidden characters show as markers with a warning; ordinary right-to-left prose is left as it is.
 def test_hidden_characters_are_marked() -> None:
     for text, marker in (
         ("Pay to \u202egro.dab\u202c", "⟦U+202E⟧"),

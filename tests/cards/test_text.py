@@ -63,7 +63,7 @@ def test_length() -> None:
     assert length("a<&>😀") == 1 + 4 + 5 + 4 + 2
 
 
-# A cut counts after escaping, says how much is left out, and ends at a space where one is near.
+# F014: a cut counts after escaping, says how much is left out, and ends at a space where one is near.
 def test_cut() -> None:
     assert cut("<<<<", 9).shown == "<<"
     assert cut("<<<<", 9).left_out == 2

@@ -96,7 +96,7 @@ async def test_older_revision(world: World, dsn: str) -> None:
     assert rows(dsn, "SELECT status, revision FROM drafts") == [{"status": "pending", "revision": 2}]
 
 
-# Whoever asked for an action may not approve it, whoever wrote it neither; somebody else may.
+# F021: whoever asked for an action may not approve it, whoever wrote it neither; somebody else may.
 async def test_duties_are_separated(world: World) -> None:
     card = world.card(run={"inputs": {"requested_by": U_ALICE}})
     await card.click(U_ALICE)
@@ -117,7 +117,7 @@ async def test_late_click(world: World) -> None:
     assert [line.action for line in await world.chain(card.draft["key"])] == ["refused"]
 
 
-# While somebody holds the row, Slack is answered in time, and the person hears that nothing was decided.
+# F023: while somebody holds the row Slack is answered in time, and the person hears: nothing was decided.
 async def test_held_lock(world: World, dsn: str) -> None:
     card = world.card()
     with psycopg.connect(dsn) as holder:

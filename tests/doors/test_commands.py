@@ -33,7 +33,7 @@ def switch(world: World) -> dict[str, tuple[bool, str | None]]:
     return {row["scope"]: (row["open"], row["reason"]) for row in found}
 
 
-# Quotes, dashes, case and spaces as phones make them: kill stops sending, with or without a reason.
+# F037: quotes, dashes, case and spaces as phones make them: kill stops sending, with or without a reason.
 @pytest.mark.parametrize(
     ("text", "scope", "reason"),
     [

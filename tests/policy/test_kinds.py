@@ -81,7 +81,7 @@ def test_required() -> None:
     assert found == [f"kinds.{name}.{key} is required" for name in "ab" for key in keys]
 
 
-# An approver list that is missing, empty, blank or a text does not load: nobody is ever meant by accident.
+# F020: an approver list that is missing, empty, blank or a text does not load: nobody is meant by accident.
 @pytest.mark.parametrize(
     "value", ["", "[]", '""', '" , "', '[""]', '[" , "]', '["*"]', '["U0A", ""]', "true"]
 )

@@ -33,7 +33,8 @@ MANY = 400 if CAMPAIGN else 100
 ROUNDS = 50 if CAMPAIGN else 6
 
 
-# F001: ten and a hundred deliveries over two processes: one run, model request and card; the rest duplicates.
+# F001, F002: ten and a hundred deliveries while the model thinks make one run, model request and card; all
+# others are duplicates, and none waits for the model.
 @pytest.mark.parametrize("deliveries", [10, 100])
 async def test_one_key_many_deliveries(stage: Stage, watch: Watch, deliveries: int) -> None:
     stage.model.script.then(Step(how=HOLD))
