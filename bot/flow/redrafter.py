@@ -5,6 +5,7 @@ Not here: keeping the wish (redraft), the transactions that end it (wishes), ask
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -52,9 +53,11 @@ class Redrafter:
     def __init__(self, deps: Redrafting) -> None:
         self._deps = deps
         self._hands: Hands[Grip, None] = Hands(MAX_MODEL_WORKERS, lambda _: deps.finished())
+        self._left: list[Grip] = []
 
     async def run_once(self) -> int:
         """Close what is overdue, begin as many due wishes as there is room for; give the number of both."""
+        await self._give_back_left()
         closed = await wishes.close_overdue(self._deps.db)
         if closed:
             self._deps.finished()
@@ -71,8 +74,23 @@ class Redrafter:
             )
         for wish in claimed:
             grip = Grip(wish.redraft_id, self._deps.owner, wish.attempts)
-            self._hands.begin(grip, _fulfil(self._deps, wish, grip))
+            self._hands.begin(grip, self._work(wish, grip))
         return closed + len(claimed)
+
+    async def _work(self, wish: ClaimedRedraft, grip: Grip) -> None:
+        try:
+            await _fulfil(self._deps, wish, grip)
+        except DatabaseAway:
+            log.warning(
+                "redrafting stopped: the database is away", extra={"redraft_id": str(wish.redraft_id)}
+            )
+            self._left.append(grip)
+
+    async def _give_back_left(self) -> None:
+        """Give back what the database went away from: its lease is still ours, and nobody works on it."""
+        while self._left:
+            await self._give_back(self._left[-1])
+            self._left.pop()
 
     async def drain(self) -> None:
         """Wait until nothing is being redrafted."""
@@ -81,13 +99,16 @@ class Redrafter:
     async def stop(self) -> None:
         """Abort the model calls and give their wishes back, due now."""
         for grip in await self._hands.stop():
-            try:
-                async with self._deps.db.connection() as conn:
-                    await redrafts.postpone_redraft(
-                        conn, grip, wait_seconds=0, longest_seconds=REDRAFT_SECONDS
-                    )
-            except (LostRace, DatabaseAway):
-                log.info("a wish could not be given back; its lease ends by itself")
+            with suppress(DatabaseAway):
+                await self._give_back(grip)
+
+    async def _give_back(self, grip: Grip) -> None:
+        """Let a wish be due now. Raises DatabaseAway."""
+        try:
+            async with self._deps.db.connection() as conn:
+                await redrafts.postpone_redraft(conn, grip, wait_seconds=0, longest_seconds=REDRAFT_SECONDS)
+        except LostRace:
+            log.info("a wish was not given back: its lease or its time is over")
 
 
 async def _fulfil(deps: Redrafting, wish: ClaimedRedraft, grip: Grip) -> None:
@@ -100,8 +121,6 @@ async def _fulfil(deps: Redrafting, wish: ClaimedRedraft, grip: Grip) -> None:
         await _give_up_or_wait(deps, wish, grip, fault)
     except LostRace:
         await wishes.close(deps.db, wish, grip, Outcome.OVERTAKEN)
-    except DatabaseAway:
-        log.warning("redrafting stopped: the database is away", extra={"redraft_id": str(wish.redraft_id)})
 
 
 async def _answer_and_use(deps: Redrafting, wish: ClaimedRedraft, grip: Grip) -> None:

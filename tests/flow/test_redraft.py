@@ -17,6 +17,7 @@ from bot.demo.model import ModelServer
 from bot.demo.model_script import HANG, HOLD, Script, Step, fail, say
 from bot.drafting.model import Endpoint, ModelClient, Pace
 from bot.flow import expire
+from bot.flow import wishes as working
 from bot.flow.decide import Decided, decide
 from bot.flow.redraft import Wished, ask
 from bot.flow.redrafter import Redrafter, Redrafting
@@ -24,7 +25,7 @@ from bot.policy.kinds import Policy
 from store import audit
 from store import redrafts as store
 from store.database import Database
-from store.errors import LostRace
+from store.errors import DatabaseAway, LostRace
 from store.queries import Connection
 from store.redrafts import Grip
 from tests.flow.test_decide import HOME, click, deciding
@@ -448,3 +449,22 @@ async def test_two_workers(dsn: str, db: Database, redrafter_on: Make, script: S
         pass
     assert len(script.journal) == 12
     assert outcomes(dsn) == ["done"] * 12
+
+
+# What the database went away from is taken up again at once after that, and the model is not asked again.
+async def test_database_away(
+    dsn: str, db: Database, redrafter_on: Make, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise DatabaseAway("gone")
+
+    draft = make_draft(dsn, snapshot=FROZEN)
+    make_wish(dsn, draft)
+    script.then(say(json.dumps(D1)))
+    redrafter = redrafter_on(db)
+    with monkeypatch.context() as patched:
+        patched.setattr(working, "use_answer", away)
+        assert await work(redrafter) == 1
+    assert await work(redrafter) == 1
+    assert outcomes(dsn) == ["done"]
+    assert script.requests == 1
