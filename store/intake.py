@@ -24,7 +24,7 @@ _RETIRE = query("retire_stale_runs")
 _OVERTAKE = query("overtake")
 _CLOSE_REDRAFTS = query("close_overtaken_redrafts")
 _LOCK_EFFECTS = query("lock_unfinished_effects")
-_UNKNOWN = query("find_unknown_effects")
+_OPEN = query("find_open_effects")
 _CANCEL_EFFECTS = query("cancel_unstarted_effects")
 _WITHDRAW = query("withdraw_runs")
 _OUTDATE = query("outdate_equals")
@@ -108,11 +108,14 @@ class ReplacedRun(Row):
     is_unsettled: bool
 
 
-class UnknownOf(Row):
-    """An unknown effect, and the head that it holds up."""
+class OpenEffect(Row):
+    """An effect that is not over; `is_part`: one of several of its draft."""
 
     effect_id: UUID
+    run_id: UUID
     draft_key: str
+    is_unknown: bool
+    is_part: bool
 
 
 class _EffectId(Row):
@@ -188,9 +191,9 @@ async def lock_unfinished_effects(conn: Connection, blocked: Sequence[Keyed]) ->
     return [row.effect_id for row in await _LOCK_EFFECTS.rows(conn, keys, _EffectId)]
 
 
-async def find_unknown_effects(conn: Connection, draft_keys: Sequence[str]) -> list[UnknownOf]:
-    """Give the effects of these draft_keys of which nobody knows what became, whose heads are locked."""
-    return await _UNKNOWN.rows(conn, {"draft_keys": list(draft_keys)}, UnknownOf)
+async def find_open_effects(conn: Connection, draft_keys: Sequence[str]) -> list[OpenEffect]:
+    """Give the effects of these draft_keys that are not over, whatever their drafts are; heads are locked."""
+    return await _OPEN.rows(conn, {"draft_keys": list(draft_keys)}, OpenEffect)
 
 
 async def cancel_unstarted_effects(conn: Connection, blocked: Sequence[Overtaken]) -> list[UUID]:

@@ -185,12 +185,21 @@ async def _follow(conn: Connection, arrivals: Sequence[Arrival], born: Mapping[U
         return set()
     overtaken = await intake.overtake(conn, {key: arrival.run_id for key, arrival in later.items()})
     withdrawn = await _block(conn, [one for one in overtaken if one.draft_id is not None])
-    if unknown := await intake.find_unknown_effects(conn, list(later)):
-        # Their cards offer something else from now on: they cannot be sent again.
-        await want_cards(conn, effect_ids=[one.effect_id for one in unknown])
+    held = await _outdate(conn, list(later), {one.run_id for one in overtaken})
     moved = [one for one in overtaken if one.draft_id is None or one.draft_id in withdrawn]
     await audit.append(conn, [_moved(one, later[one.draft_key]) for one in moved])
-    return {one.draft_key for one in overtaken} | {one.draft_key for one in unknown}
+    return held | {one.draft_key for one in overtaken}
+
+
+async def _outdate(conn: Connection, draft_keys: Sequence[str], blocked: set[UUID]) -> set[str]:
+    """See to what is open though its draft is over, one of several having failed; give its draft_keys."""
+    effects = await intake.find_open_effects(conn, draft_keys)
+    if unknown := [one.effect_id for one in effects if one.is_unknown]:
+        # Their cards offer something else from now on: they cannot be sent again.
+        await want_cards(conn, effect_ids=unknown)
+    if left := [one for one in effects if one.is_part and one.run_id not in blocked]:
+        await follow(conn, left)
+    return {one.draft_key for one in effects}
 
 
 async def _block(conn: Connection, drafts: Sequence[Overtaken]) -> set[UUID]:

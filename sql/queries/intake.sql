@@ -112,10 +112,13 @@ SELECT effect_id FROM effect_outbox
  ORDER BY effect_id
    FOR UPDATE;
 
--- name: find_unknown_effects
--- The unknown effects of these draft_keys, also of drafts that are over; their heads are locked.
-SELECT effect_id, draft_key FROM effect_outbox
- WHERE draft_key = ANY(%(draft_keys)s::text[]) AND state = 'unknown' AND effect_type <> 'resume';
+-- name: find_open_effects
+-- The open effects of these draft_keys, also of drafts that are over since another effect of theirs failed; their heads
+-- are locked.
+SELECT effect_id, run_id, draft_key, state = 'unknown' AS is_unknown, clause IS NOT NULL AND undo_of IS NULL AS is_part
+  FROM effect_outbox
+ WHERE draft_key = ANY(%(draft_keys)s::text[]) AND state IN ('pending', 'sending', 'unknown')
+   AND effect_type <> 'resume';
 
 -- name: cancel_unstarted_effects
 -- Cancel the effects of these drafts where not one of the draft's was started; their rows are locked.

@@ -291,6 +291,19 @@ async def test_overtaken_on_the_way(dsn: str, db: Database, receiver: Receiver) 
     assert ends(dsn, draft) == ("failed", "failed_terminal")
 
 
+# A draft that failed with one of its effects may have another one that is to be tried again: a newer event
+# ends that at once, so that it holds up nothing of the newer draft.
+async def test_overtaken_after_a_failure(dsn: str, db: Database, receiver: Receiver) -> None:
+    draft = await approved(dsn, db, effect("mail", MAIL), effect("note", NOTE))
+    await dispatch(db, Scripted(by_target(mail=Refused("http_422"), crm=NotSent("http_429", 3600.0))))
+    assert ends(dsn, draft) == ("failed", "failed_terminal")
+    assert states(dsn, draft)["note"] == ("pending", "http_429")
+    await receiver.receive(arrival(7))
+    assert states(dsn, draft) == {"mail": ("failed", "http_422"), "note": ("cancelled", "overtaken")}
+    lines = [action for _, action in actions(dsn, draft["key"])]
+    assert lines.count("effect_cancelled") == 1
+
+
 # Overtaken while nobody knows whether another one left: it is not claimed each second until somebody says so,
 # and over as soon as they do.
 @pytest.mark.parametrize("choice", [Choice.DELIVERED, Choice.GIVE_UP])
