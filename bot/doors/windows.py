@@ -42,10 +42,12 @@ class Windows:
         if isinstance(answer, SlackOk):
             return
         word = word_of(answer)
-        is_refused = isinstance(answer, SlackRefused) and word not in TRIGGER_GONE
-        if is_refused:
+        refusal = Refusal.CLICK_AGAIN
+        if isinstance(answer, SlackRefused) and word not in TRIGGER_GONE:
             log.error("Slack refuses a window", extra={"reason": word, "action": press.action_id})
-        refusal = Refusal.NO_WINDOW if is_refused else Refusal.CLICK_AGAIN
+            refusal = Refusal.NO_WINDOW
+        elif word not in TRIGGER_GONE:
+            log.warning("a window could not be opened", extra={"reason": word})
         self.tell(press, refused(refusal, language=self.language))
 
     def turn(self, press: Press, modal: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from bot.contracts.click import ButtonValue, encode_value
 from bot.demo.slack_faults import says
-from bot.demo.slack_payloads import Forge
+from bot.demo.slack_payloads import Forge, click_payload, sign_interaction
 from bot.demo.slack_workspace import (
     C_OPS,
     C_REVIEW,
@@ -412,6 +412,39 @@ async def test_strange_response_url(world: World) -> None:
         assert (await world.heard(U_MEMBER))[0].startswith("Only reviewers")
     assert called == []
     assert world.slack.journal.count("chat.postEphemeral") == 1
+
+
+# An address of the interaction that is used up or too old is no way to anybody: the channel is, in private.
+@pytest.mark.parametrize("word", ["used_url", "expired_url"])
+async def test_dead_response_url(world: World, word: str) -> None:
+    card = world.card()
+    world.slack.faults.order("response_url", says(word))
+    assert (await card.click(U_MEMBER)).kept
+    assert (await world.heard(U_MEMBER))[0].startswith("Only reviewers")
+    assert world.slack.journal.count("chat.postEphemeral") == 1
+
+
+# A card that somebody deletes while another one presses: the press counts all the same, as it was shown.
+async def test_deleted_card(world: World) -> None:
+    card = world.card()
+    actor, shown = world.slack.actor, world.slack.state.messages[C_REVIEW][card.draft["ts"]]
+    payload = click_payload(actor.state, U_ALICE, shown, "stet.approve", Forge())
+    del world.slack.state.messages[C_REVIEW][shown.ts]
+    assert (await actor.send(sign_interaction(actor.state, payload, Forge()))).kept
+    assert world.counters() == (1, 1)
+
+
+# A window may stay open for as long as its question is: an hour later it decides, after the term it does not.
+@pytest.mark.parametrize(("left", "decided"), [("1 minute", 1), ("-1 minute", 0)])
+async def test_window_open_for_long(world: World, left: str, decided: int) -> None:
+    card = world.card()
+    await card.click(U_ALICE, "read")
+    change(world.dsn, "UPDATE approval_tokens SET minted_at = minted_at - interval '1 hour'")
+    change(world.dsn, "UPDATE drafts SET expires_at = now() + %(left)s::interval", left=left)
+    assert (await world.slack.actor.press(U_ALICE, "stet.approve")).kept
+    await world.doors.settle()
+    assert world.counters() == (decided, decided)
+    assert ("Approved." if decided else "Too late") in plain(world.window(U_ALICE))
 
 
 # No click waits for auth.test: it was asked for at the start, and Slack may be away since.

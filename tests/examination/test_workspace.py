@@ -157,7 +157,7 @@ async def test_each_fault(slack: SlackStandIn, break_it: Callable[[Workspace], N
     ("user", "why"),
     [
         ("U0GUEST", "guest"),
-        ("U0STRANGER", "not of this workspace"),
+        ("U0STRANGER", "stranger"),
         ("U0ROBOT", "bot"),
         ("U0GONE", "deactivated"),
         ("U0NOSUCH", "user_not_found"),
