@@ -101,17 +101,19 @@ class Waiting:
     expires: datetime | None = None
 
 
-def help_text(*, admin: bool, language: str = "en") -> Notice:
-    """List the commands that the caller may use."""
-    commands = (*MEMBER_COMMANDS, *ADMIN_COMMANDS) if admin else MEMBER_COMMANDS
-    said = ["help.title", *(f"help.{command}" for command in commands), *(["help.scopes"] if admin else [])]
+def help_text(*, admin: bool, killer: bool = False, language: str = "en") -> Notice:
+    """List the commands that the caller may use; a `killer` may pull the switch."""
+    more = ADMIN_COMMANDS if admin else ("kill",) if killer else ()
+    said = ["help.title", *(f"help.{command}" for command in (*MEMBER_COMMANDS, *more))]
+    if more:
+        said.append("help.scopes")
     return Notice(tuple(Said(key) for key in said), language)
 
 
-def unknown_word(word: str, *, admin: bool, switch: SwitchView, language: str = "en") -> Notice:
-    """Say that the word is not known, then usage and the current state."""
-    usage = help_text(admin=admin, language=language).said
-    return Notice((Said("usage.unknown_word", {"word": word}), *usage, *_switch(switch)), language)
+def unknown_word(word: str, helped: Notice, *, switch: SwitchView) -> Notice:
+    """Say that the word is not known, then usage (`helped`) and the current state."""
+    said = (Said("usage.unknown_word", {"word": word}), *helped.said, *_switch(switch))
+    return Notice(said, helped.language)
 
 
 def usage(problem: str, /, *, language: str = "en", **parts: Part) -> Notice:

@@ -110,10 +110,11 @@ async def _refuse(deps: Commands, caller: Caller, word: str, reason: str) -> Not
 async def _usage(deps: Commands, caller: Caller, word: str) -> Notice:
     """Help without a word; for a word nobody knows, usage and how the switch stands: never nothing."""
     admin = isinstance(await deps.callers.admin(caller), Person)
+    killer = admin or isinstance(await deps.callers.killer(caller), Person)
+    helped = answers.help_text(admin=admin, killer=killer, language=deps.language)
     if word in ("", "help"):
-        return answers.help_text(admin=admin, language=deps.language)
-    switch = await deps.switching.view()
-    return answers.unknown_word(word, admin=admin, switch=switch, language=deps.language)
+        return helped
+    return answers.unknown_word(word, helped, switch=await deps.switching.view())
 
 
 async def _status(deps: Commands) -> Notice:

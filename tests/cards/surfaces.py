@@ -213,7 +213,7 @@ def _answers(text: str, language: str) -> Iterator[Notice]:
     waiting = [answers.Waiting(text, text, OPENED, end) for end in (None, DECIDED)] * many
     lost = [answers.Unknown(text, text, OPENED)] * many
     yield answers.help_text(admin=True, language=language)
-    yield answers.unknown_word(text, admin=True, switch=switch, language=language)
+    yield answers.unknown_word(text, answers.help_text(admin=True, language=language), switch=switch)
     yield answers.usage("scope_unknown", scope=text, known=text, language=language)
     yield answers.standing(switch, language=language)
     yield answers.status(switch, answers.Counts(1, 2, 3, 4), language=language)

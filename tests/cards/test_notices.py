@@ -47,7 +47,9 @@ WAITING = answers.Waiting("customer_email", "customer:42", OPENED, OPENED + time
 ANSWERS: dict[str, Notice] = {
     "help": answers.help_text(admin=False),
     "help_admin": answers.help_text(admin=True),
-    "unknown_word": answers.unknown_word("quue", admin=False, switch=answers.SwitchView(enabled=True)),
+    "unknown_word": answers.unknown_word(
+        "quue", answers.help_text(admin=False), switch=answers.SwitchView(enabled=True)
+    ),
     "usage": answers.usage("scope_unknown", scope="kind:x", known="kind:customer_email"),
     "status_open": answers.status(answers.SwitchView(enabled=True), answers.Counts(3, 2, 1, 0)),
     "status_closed": answers.status(SWITCH, answers.Counts(3, 2, 0, 1)),

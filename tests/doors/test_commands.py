@@ -79,6 +79,15 @@ async def test_help(world: World) -> None:
     assert not [word for word in ("rerun", "metrics", "erase") if word in said]
 
 
+# Who may pull the switch alone finds kill in their help and beside a slip of it, and no other word of admins.
+async def test_help_of_who_may_kill(world: World) -> None:
+    for text in ("", "kil"):
+        said = await world.say(U_BOB, text)
+        assert "/stet kill [SCOPE] REASON" in said
+        assert "SCOPE is all, llm" in said
+        assert not [word for word in ("/stet resume", "/stet unknown") if word in said]
+
+
 # A reason that is too long kills all the same, and the answer says how much of it was kept.
 @pytest.mark.parametrize("word", ["kill", "resume"])
 async def test_long_reason(world: World, word: str) -> None:
