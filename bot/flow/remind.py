@@ -14,7 +14,7 @@ from bot.cards.draft import title_of
 from bot.cards.lives import Who
 from bot.cards.notices import Notice, Part, Thread
 from bot.cards.views import Channel
-from bot.flow.setback import GONE_ERRORS
+from bot.flow.setback import GONE_ERRORS, raise_channel_alert
 from bot.flow.turns import POST, UPDATE
 from bot.policy.kinds import Kind
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
@@ -149,5 +149,9 @@ async def _record(deps: Reminding, draft: Unreminded, number: int, call: _Call, 
         case SlackLimited() | SlackNotDelivered():
             async with deps.db.connection() as conn:
                 await reminders.give_reminder_back(conn, draft, number=number)
+        case SlackRefused(error=word) if call.channel != draft.channel:
+            # Nobody else would hear of it: of its own channel the card tells.
+            async with deps.db.connection() as conn:
+                await raise_channel_alert(conn, call.channel, word)
         case SlackRefused(error=word) | SlackUnknown(reason=word):
             log.warning("a reminder was not posted", extra={"draft_id": str(draft.draft_id), "reason": word})

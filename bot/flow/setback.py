@@ -16,6 +16,7 @@ from bot.slack.client import SlackClient
 from store import alerts, cards
 from store.cards import CardHold
 from store.database import Database
+from store.queries import Connection
 from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard
 
@@ -124,10 +125,14 @@ async def _keep_problem(desk: Desk, errand: Errand, error: str, *, wait_seconds:
                 conn, key=f"card_refused:{card.card_id}", name=Alert.CARD_REFUSED, facts=facts
             )
         else:
-            # One a channel and day, however many cards wait there.
-            key = f"channel:{card.channel}:{error}:{datetime.now(UTC):%Y-%m-%d}"
-            facts = {"channel": card.channel, "reason": error}
-            await alerts.raise_alert(conn, key=key, name=Alert.CHANNEL_MISSING, facts=facts)
+            await raise_channel_alert(conn, card.channel, error)
+
+
+async def raise_channel_alert(conn: Connection, channel: str, error: str) -> None:
+    """Tell ops that a channel takes nothing: once a channel and day, however much waits for it."""
+    key = f"channel:{channel}:{error}:{datetime.now(UTC):%Y-%m-%d}"
+    facts = {"channel": channel, "reason": error}
+    await alerts.raise_alert(conn, key=key, name=Alert.CHANNEL_MISSING, facts=facts)
 
 
 async def postpone(desk: Desk, hold: CardHold, wait_seconds: float, *, counted: bool) -> None:

@@ -214,6 +214,17 @@ async def test_trouble(
     assert len(thread(slack)) == lines
 
 
+# An escalation that its channel does not take is told to ops, once, instead of being lost.
+async def test_escalation_refused(dsn: str, slack: SlackStandIn, shower: NewShower, make: Make) -> None:
+    await shown_draft(dsn, shower)
+    wait_hours(dsn, 1.1)
+    slack.faults.always(POST, fault.says("not_in_channel"))
+    for _ in range(2):
+        await remind.run_once(make(HOUR, escalate_to=C_OPS))
+    told = rows(dsn, "SELECT name, facts FROM alerts")
+    assert told == [{"name": "channel_missing", "facts": {"channel": C_OPS, "reason": "not_in_channel"}}]
+
+
 # A line that somebody deleted is written anew when the next reminder is due.
 async def test_deleted_line(dsn: str, slack: SlackStandIn, shower: NewShower, make: Make) -> None:
     await shown_draft(dsn, shower)

@@ -78,6 +78,7 @@ function drawView(view) {
     const answer = await doAct("submit", { values }, { quiet: true });
     submit.disabled = false;
     if (answer.done === false) tellWrong(view, answer.why);
+    else shown = ""; // What was said here in between goes, though the answer be the one from before.
   });
   return form;
 }
