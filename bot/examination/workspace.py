@@ -18,6 +18,7 @@ from bot.slack.client import SlackClient
 from bot.slack.people import read_members, read_person
 
 PATIENCE_SECONDS: Final = 60.0  # With many groups Slack may ask for quiet: up to that long it is kept.
+_CHANNELS: Final = "CG"  # How the ids of channels begin; `escalate_to` may be one.
 _HOME: Final = {
     "type": "home",
     "blocks": [{"type": "section", "text": {"type": "plain_text", "text": "Stet"}}],
@@ -63,7 +64,9 @@ async def _by_bot_token(client: SlackClient, settings: Settings, kinds: list[Kin
 
 def channels_of(settings: Settings, kinds: Iterable[Kind]) -> set[str]:
     """Every channel that something is posted to."""
-    named = {kind.channel for kind in kinds}
+    listed = list(kinds)
+    named = {kind.channel for kind in listed}
+    named |= {kind.escalate_to for kind in listed if kind.escalate_to and kind.escalate_to[0] in _CHANNELS}
     return named | ({settings.ops_channel} if settings.ops_channel else set())
 
 
@@ -74,7 +77,7 @@ def people_of(settings: Settings, kinds: Iterable[Kind]) -> dict[str, str]:
         lists = {"reviewers": kind.reviewers, "qualified": kind.qualified}
         lists["escalate_to"] = (kind.escalate_to,) if kind.escalate_to else ()
         for key, listed in lists.items():
-            for person in listed:
+            for person in (each for each in listed if each[0] not in _CHANNELS):
                 named.setdefault(person, f"kinds.{kind.name}.{key}")
     for variable, listed in (("ADMIN_USERS", settings.admin_users), ("KILL_USERS", settings.kill_users)):
         for person in listed:

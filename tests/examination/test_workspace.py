@@ -15,6 +15,7 @@ from bot.demo.slack_server import SlackStandIn
 from bot.demo.slack_workspace import (
     C_OPS,
     C_REVIEW,
+    C_SUPPORT,
     S_ADMINS,
     S_EMPTY,
     S_LEADS,
@@ -87,6 +88,16 @@ async def test_well(slack: SlackStandIn) -> None:
     ]
     assert slack.socket.links == []
     assert list(slack.state.homes) == [U_STET]
+
+
+# A channel that the last reminder is put to is tried as a channel, not taken for a person.
+async def test_escalation_to_a_channel(slack: SlackStandIn) -> None:
+    kind = load_policy(POLICY.replace(S_LEADS, C_SUPPORT)).kinds["customer_email"]
+    said = [line for line in await examined(slack, kind) if C_SUPPORT in line]
+    assert said == [f"ok     channel {C_SUPPORT}"]
+    slack.state.workspace.channels[C_SUPPORT].is_member = False
+    said = [line for line in await examined(slack, kind) if C_SUPPORT in line]
+    assert said == [f"wrong  channel {C_SUPPORT}: the bot is not in it: /invite it there"]
 
 
 def _lacks(scope: str) -> Callable[[Workspace], None]:
