@@ -95,12 +95,17 @@ def draw_fields(fields: Sequence[Field], *, room: int, language: str) -> Drawn:
         if left_out or (shown.left_out and rest < _LEAST):
             left_out += len(visible(field.text))
             continue
-        elements = _literal(shown.shown) or [words(say(language, "draft.empty"), italic=True)]
+        elements = _literal(shown.shown) if shown.shown.strip() else [_nothing(shown.shown, language)]
         drawn = [section(heading), (preformatted if field.literal else quote)(elements)]
         room -= text_length(drawn)
         parts += drawn
         left_out += shown.left_out
     return Drawn(parts, left_out)
+
+
+def _nothing(text: str, language: str) -> Element:
+    """What stands for a text in which there is nothing to see."""
+    return words(say(language, "draft.blank" if text else "draft.empty"), italic=True)
 
 
 def _literal(text: str) -> list[Element]:

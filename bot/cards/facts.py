@@ -77,7 +77,7 @@ def below(view: ReviewView) -> list[Block]:
         found.append(
             rich(
                 block_id(view, "warnings"),
-                section(phrase(view.language, "warnings.title")),
+                section(warnings_title(view)),
                 bullets(warnings),
             )
         )
@@ -86,6 +86,11 @@ def below(view: ReviewView) -> list[Block]:
     facts = [line for line in (_voters(view), _waiting(view), _source(view), _labels(view)) if line]
     found.append(rich(block_id(view, "facts"), lines(facts)))
     return found
+
+
+def warnings_title(view: ReviewView) -> list[Element]:
+    """The line over the warnings; once it is decided, nobody is about to decide."""
+    return phrase(view.language, "warnings.title" if is_open(view.state) else "warnings.settled")
 
 
 def _warnings(view: ReviewView) -> list[list[Element]]:

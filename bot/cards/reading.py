@@ -28,7 +28,7 @@ from bot.cards.blocks import (
     words,
 )
 from bot.cards.draft import hidden_note, title_of
-from bot.cards.facts import action, everything
+from bot.cards.facts import action, everything, warnings_title
 from bot.cards.text import length, split, visible
 from bot.cards.views import Field, Pending, ReviewView
 from bot.cards.words import say
@@ -109,7 +109,7 @@ def _tail(review: ReviewView) -> list[Block]:
     ]
     warnings = [*hidden_note(everything(review), "warnings.hidden", review.language), *warnings]
     if warnings:
-        title = section(phrase(review.language, "warnings.title"))
+        title = section(warnings_title(review))
         found.append(rich("stet.read.warnings", title, bullets(warnings)))
     return found
 

@@ -38,7 +38,7 @@ WORDS: Final[dict[str, str]] = {
     "withdrawn.record_changed": "The record changed since: version {now}, drafted from {then}."
     " Nothing was sent, and the approval no longer counts.",
     "withdrawn.record_closed": "The record is no longer open. Nothing was sent; please decide again.",
-    "blocked.why": "A newer event arrived. This draft can no longer be decided.",
+    "blocked.why": "A newer event arrived. This draft cannot be decided while the newer one is being made.",
     "redrafting.why": "{who} asked for a new draft. Decisions wait until it is here.",
     "redrafting.wish": "Wish: {text}",
     "redrafting.failed": "The model could not make another draft. This one still stands.",
@@ -86,8 +86,10 @@ WORDS: Final[dict[str, str]] = {
     "action.other.alone": "{type} to {host}",
     # The draft, its warnings and changes.
     "draft.empty": "(empty)",
+    "draft.blank": "(only spaces)",
     "draft.cut": "✂️ Cut here, {count} characters not shown.",
     "warnings.title": "*⚠️ Before you decide*",
+    "warnings.settled": "*⚠️ Warnings*",
     "warnings.hidden": "Hidden or direction-changing characters: {count}. They are shown as ⟦U+…⟧.",
     "warnings.newer_failed": "A newer event arrived, but no draft could be made for it. This draft is older.",
     "warnings.more": "Further warnings: {count}. Read all to see them.",
@@ -188,7 +190,7 @@ WORDS: Final[dict[str, str]] = {
     "unknown.look_up.absent": "*Look-up* {at}: not there. That is no proof: it may still arrive.",
     "unknown.look_up.no_answer": "*Look-up* {at}: no answer ({reason}).",
     "unknown.look_up.found": "*Look-up* {at}: found.",
-    "unknown.next": "*Asked again:* {at}",
+    "unknown.next": "*Next look-up:* {at}",
     "unknown.newer": "A newer event waits for this one, so it cannot be sent again.",
     "unknown.sent_text": "*The draft* (revision {revision})",
     "unknown.who": "Admins decide. Please look at the target first.",

@@ -38,7 +38,7 @@ WORDS: Final[dict[str, str]] = {
     "withdrawn.record_changed": "记录已有变化：现为版本 {now}，草稿依据版本 {then}。"
     "没有发出，原先的批准不再有效。",
     "withdrawn.record_closed": "记录已不再待处理。没有发出，原先的批准不再有效。",
-    "blocked.why": "来了更新的事件，这份草稿已不能再审批。",
+    "blocked.why": "来了更新的事件，新草稿完成前，这份草稿不能审批。",
     "redrafting.why": "{who} 要求重写。新草稿完成前暂停审批。",
     "redrafting.wish": "修改要求：{text}",
     "redrafting.failed": "模型没能写出新的草稿，当前这份仍然有效。",
@@ -85,8 +85,10 @@ WORDS: Final[dict[str, str]] = {
     "action.other.alone": "{type}，经 {host}",
     # The draft, its warnings and changes.
     "draft.empty": "（空）",
+    "draft.blank": "（只有空白）",
     "draft.cut": "✂️ 此处截断，还有 {count} 个字符未显示。",
     "warnings.title": "*⚠️ 审批前请注意*",
+    "warnings.settled": "*⚠️ 注意事项*",
     "warnings.hidden": "含有 {count} 个隐藏字符或改变文字方向的字符，已显示为 ⟦U+…⟧。",
     "warnings.newer_failed": "来了更新的事件，但没能为它写出草稿。当前这份草稿较旧。",
     "warnings.more": "还有 {count} 条警告，请点开全文查看。",

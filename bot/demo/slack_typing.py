@@ -77,7 +77,7 @@ def _check(block: Mapping[str, Any], written: Mapping[str, Any]) -> None:
     element = block["element"]
     content = next(value for key, value in written.items() if key != "type")
     if not content and not block.get("optional"):
-        raise CannotDo(f"{block['block_id']}: please complete this required field")
+        raise CannotDo(f"{block['block_id']}: Please complete this required field.")
     if isinstance(content, str) and element["type"] == "plain_text_input":
         shortest, longest = element.get("min_length", 0), element.get("max_length", 3000)
         if not shortest <= len(content) <= longest:

@@ -199,3 +199,20 @@ def test_votes_of_who_left(voters: tuple[Who, ...], claimed: bool) -> None:
     drawn = json.dumps(review.render(view))
     assert (f"{len(voters)} of 2" in drawn) == claimed
     assert ("Not all may decide any more; 2 who may must approve" in drawn) != claimed
+
+
+# Once it is decided, the warnings no longer speak to somebody who is about to decide.
+@pytest.mark.parametrize("name", REVIEW_STATES)
+def test_warnings_title(name: str) -> None:
+    view = replace(REVIEW_STATES[name], warnings=("More than 100 EUR.",))
+    drawn = text_of(review.render(view))
+    assert ("Before you decide" in drawn) == is_open(view.state)
+    assert ("⚠️ Warnings" in drawn) != is_open(view.state)
+
+
+# A field of nothing but spaces would look like no field at all: its place says what it is.
+@pytest.mark.parametrize(
+    ("text", "said"), [("", "(empty)"), ("   ", "(only spaces)"), ("\n\t", "(only spaces)")]
+)
+def test_blank_field(text: str, said: str) -> None:
+    assert said in text_of(review.render(replace(PLAIN, draft=(Field("subject", text),))))

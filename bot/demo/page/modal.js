@@ -6,6 +6,8 @@ import { textObject } from "./words.js";
 
 const typed = new Map();
 let shown = "";
+let onTop = [];
+let unsent = null; // What the window itself would not send: the view, and the sentence by its field.
 let doAct = async () => ({});
 
 /** `act(name, more)` asks the stand-in to act as the chosen person. */
@@ -20,19 +22,22 @@ export function startModal(act) {
 
 /** Show the view on top, or none. Drawn anew only when it has changed. */
 export function drawModal(views) {
+  onTop = views;
   const dialog = document.getElementById("modal");
   const view = views.at(-1);
   if (!view) {
     if (dialog.open) dialog.close();
     shown = "";
+    unsent = null;
     typed.clear();
     return;
   }
-  const now = JSON.stringify([view.id, view.hash, view.errors]);
+  const errors = unsent?.id === view.id && unsent.hash === view.hash ? unsent.errors : view.errors;
+  const now = JSON.stringify([view.id, view.hash, errors]);
   if (now !== shown) {
     const focused = dialog.contains(document.activeElement) ? document.activeElement.dataset.focus : "";
     const top = dialog.querySelector(".modal-body")?.scrollTop ?? 0;
-    dialog.replaceChildren(drawView(view));
+    dialog.replaceChildren(drawView({ ...view, errors }));
     shown = now;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector(".modal-body").scrollTop = top;
@@ -77,19 +82,18 @@ function drawView(view) {
     const values = Object.fromEntries([...fields].filter(([name]) => inputs.has(name)));
     const answer = await doAct("submit", { values }, { quiet: true });
     submit.disabled = false;
-    if (answer.done === false) tellWrong(view, answer.why);
-    else shown = ""; // What was said here in between goes, though the answer be the one from before.
+    unsent = answer.done === false ? whatIsWrong(view, answer.why) : null;
+    shown = ""; // Drawn anew even if the same is wrong again: the sentence is heard, and the field has the focus.
+    drawModal(onTop);
   });
   return form;
 }
 
-/** Say what the window would not send, at the field that the stand-in names by its id. */
-function tellWrong(view, why) {
+/** What the window would not send, at the field that the stand-in names by its id. */
+function whatIsWrong(view, why) {
   const block = view.blocks.find((each) => why.startsWith(`${each.block_id}: `));
   const sentence = block ? why.slice(block.block_id.length + 2) : why;
-  const dialog = document.getElementById("modal");
-  dialog.replaceChildren(drawView({ ...view, errors: { [block?.block_id ?? ""]: sentence } }));
-  dialog.querySelector("[aria-invalid]")?.focus();
+  return { id: view.id, hash: view.hash, errors: { [block?.block_id ?? ""]: sentence } };
 }
 
 /** A button's confirm dialog: true if the person goes on. */
