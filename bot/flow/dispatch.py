@@ -30,6 +30,7 @@ from bot.policy.limits import (
 )
 from store import cards, outbox, switch
 from store.database import Database
+from store.errors import DatabaseAway
 from store.outbox import StartedRow
 from store.rows import ClaimedRow
 
@@ -200,15 +201,19 @@ class Dispatcher:
     async def _start(self, held: Sequence[Held]) -> dict[UUID, StartedRow]:
         # Not pipelined: PostgreSQL ends a transaction that idles, so a frozen process holds up no kill; in a
         # pipeline it would wait for ever.
-        async with self._deps.db.transaction() as conn:
-            await switch.queue_for_switch(conn)
-            return await outbox.start_effects(
-                conn,
-                self._deps.owner,
-                [(one.row, one.timeout_seconds) for one in held],
-                enabled=self._deps.actions_enabled,
-                extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
-            )
+        try:
+            async with self._deps.db.transaction() as conn:
+                await switch.queue_for_switch(conn)
+                return await outbox.start_effects(
+                    conn,
+                    self._deps.owner,
+                    [(one.row, one.timeout_seconds) for one in held],
+                    enabled=self._deps.actions_enabled,
+                    extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
+                )
+        except DatabaseAway:  # Nobody waits for a lease's end then; what did start after all stays as it is.
+            await giveback.release(self._deps.db, self._deps.owner, [one.row for one in held])
+            raise
 
     def _open(self, held: Held, now: StartedRow) -> asyncio.Task[Any]:
         send = self._spawn(self._send(held, now))

@@ -13,7 +13,9 @@ from store.queries import Connection
 from store.rows import ClaimedRow
 
 
-async def release(db: Database, owner: str, rows: Sequence[ClaimedRow], *, wait_seconds: float) -> None:
+async def release(
+    db: Database, owner: str, rows: Sequence[ClaimedRow], *, wait_seconds: float = RELEASE_WAIT_SECONDS
+) -> None:
     """Give effects back as they were: nothing left us, so it counts for nothing."""
     async with db.connection() as conn:
         await outbox.release_effects(conn, owner, rows, wait_seconds=wait_seconds)
@@ -30,7 +32,7 @@ async def put_back(db: Database, owner: str, rows: Sequence[ClaimedRow], ops_cha
         late = [row for row in rows if row.effect_id in outdated]
         await _take_to_people(db, owner, late, ops_channel)
         await release(db, owner, late, wait_seconds=OUTDATED_WAIT_SECONDS)
-    await release(db, owner, rows, wait_seconds=RELEASE_WAIT_SECONDS)
+    await release(db, owner, rows)
 
 
 async def _take_to_people(

@@ -3,11 +3,13 @@
 Not here: kills against running dispatchers (tests/race).
 """
 
+import psycopg
 import pytest
 
 from bot.flow import stop
+from bot.policy.limits import RELEASE_WAIT_SECONDS
 from bot.policy.switch import may_send
-from store import switch
+from store import database, switch
 from store.database import Database
 from store.errors import DatabaseBusy
 from tests import makers
@@ -116,6 +118,29 @@ async def test_kill_between_claim_and_start(db: Database, dsn: str) -> None:
     await one.quiet()
     row = effect_row(dsn, effect_id)
     assert (sink.calls, row["state"], row["attempts"]) == ([], "pending", 0)
+
+
+# Held for longer than a start may wait, the switch lets nothing through; what was claimed goes back uncounted
+# and is tried again within seconds, not once its lease is over.
+async def test_held_switch(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_MS", 20)
+    sink = Scripted()
+    effect_id = makers.make_effect(dsn)
+    db = Database(dsn)
+    await db.open()
+    try:
+        with psycopg.connect(dsn) as other:
+            other.execute("SELECT FROM kill_switch WHERE scope = 'all' FOR UPDATE")
+            with pytest.raises(DatabaseBusy):
+                await dispatch(db, sink)
+        row = effect_row(dsn, effect_id)
+        assert (sink.calls, row["state"], row["attempts"]) == ([], "pending", 0)
+        assert row["wait"].total_seconds() <= RELEASE_WAIT_SECONDS
+        make_due(dsn)
+        await dispatch(db, sink)
+        assert (effect_row(dsn, effect_id)["state"], len(sink.calls)) == ("completed", 1)
+    finally:
+        await db.close()
 
 
 # A reason may follow: the same person closes it again, and the second word stands.
