@@ -45,6 +45,8 @@ OUTCOMES: tuple[Row, ...] = (
     ),
 )
 _TABLE = by_cause(OUTCOMES)
+# What answers so is no Slack, but something that takes its messages: no other company reads along there.
+_NO_SUCH_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405"})
 _NOT_NOW: Final = frozenset({"external_channel_migrating", "team_added_to_org", "accesslimited"})
 
 
@@ -142,11 +144,13 @@ def _judge_channel(answer: SlackAnswer) -> SendOutcome | None:
         case SlackOk(data=data):
             facts: Any = data.get("channel")
             if not isinstance(facts, Mapping):
-                return settle("not_looked", _TABLE)
+                return None
             is_shared = facts.get("is_ext_shared") or facts.get("is_pending_ext_shared")
             return settle("shared_channel", _TABLE) if is_shared else None
         case SlackUnknown():
             return settle("not_looked", _TABLE)
+        case SlackRefused(error=word) if word in _NO_SUCH_METHOD:
+            return None
         case _:
             return _judge_post(answer)
 

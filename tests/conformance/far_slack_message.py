@@ -158,7 +158,7 @@ SCENES: dict[str, Scene] = {
         fault.says("internal_error"),
         fault.dropped(after_work=False),
         fault.dropped(after_work=True),
-        fault.Fault(status=200, body=b'{"ok":true}'),
+        fault.Fault(status=200, body=b"not json"),
     ),
     **{
         word: each(met(POST, fault.says(word)), met(LOOK, fault.says(word)))

@@ -161,7 +161,7 @@ async def test_answers(
         (fault.limited("7"), NotSent("limited", 7.0)),
         (fault.server_error(500), NotSent("not_looked")),
         (fault.dropped(after_work=True), NotSent("not_looked")),
-        (fault.Fault(status=200, body=b'{"ok":true}'), NotSent("not_looked")),
+        (fault.Fault(status=200, body=b"not json"), NotSent("not_looked")),
     ],
 )
 async def test_not_looked(
@@ -170,6 +170,23 @@ async def test_not_looked(
     slack.faults.order("conversations.info", trouble)
     assert await connector.send(effect()) == expected
     assert slack.journal.count(POST) == 0
+
+
+# What takes Slack's messages without having its channels (a gateway, say) is posted to all the same.
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fault.says("unknown_method"),
+        fault.Fault(status=404, body=b"no such page"),
+        fault.Fault(status=200, body=b'{"ok":true}'),
+    ],
+)
+async def test_no_channels(
+    slack: SlackStandIn, connector: SlackMessageConnector, answer: fault.Fault
+) -> None:
+    slack.faults.order("conversations.info", answer)
+    assert isinstance(await connector.send(effect()), Sent)
+    assert slack.journal.count(POST) == 1
 
 
 # A post whose answer was lost is found by its mark, and only that one.
