@@ -114,6 +114,7 @@ class EffectCard(CardRow):
     recipient: str | None
     body: dict[str, Any] | None
     newer_waits: bool
+    is_undo: bool
     lookup: str | None
     asked: int
     last_answer: str | None

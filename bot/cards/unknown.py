@@ -91,6 +91,7 @@ class UnknownView:
     """Everything the card shows. The button value is bound to the effect's version; None draws no buttons.
 
     `newer_waits`: a newer event waits, so the second button drops instead of sending again.
+    `is_undo`: it takes back what was sent before, and "delivered" speaks of that.
     """
 
     key: str
@@ -103,6 +104,7 @@ class UnknownView:
     evidence: Evidence
     button_value: str | None = None
     newer_waits: bool = False
+    is_undo: bool = False
     ending: Ending | None = None
     language: str = "en"
 
@@ -143,10 +145,11 @@ def _id(view: UnknownView, name: str) -> str:
 
 def _state(view: UnknownView) -> list[list[Element]]:
     ending, language = view.ending, view.language
+    undo = [phrase(language, "unknown.undo")] if view.is_undo else []
     if ending is None:
         newer = [phrase(language, "unknown.newer")] if view.newer_waits else []
-        return [phrase(language, "unknown.open"), phrase(language, "unknown.who"), *newer]
-    found = [phrase(language, f"unknown.{ending.how}")]
+        return [phrase(language, "unknown.open"), *undo, phrase(language, "unknown.who"), *newer]
+    found = [phrase(language, f"unknown.{ending.how}"), *undo]
     if ending.by is not None:
         found.append(phrase(language, "unknown.settled_by", who=person(ending.by), at=date(ending.at)))
     else:

@@ -191,6 +191,7 @@ WORDS: Final[dict[str, str]] = {
     "unknown.look_up.no_answer": "*Look-up* {at}: no answer ({reason}).",
     "unknown.look_up.found": "*Look-up* {at}: found.",
     "unknown.next": "*Next look-up:* {at}",
+    "unknown.undo": "This is an undo: “delivered” means that what was sent before is taken back.",
     "unknown.newer": "A newer event waits for this one, so it cannot be sent again.",
     "unknown.sent_text": "*The draft* (revision {revision})",
     "unknown.who": "Admins decide. Please look at the target first.",

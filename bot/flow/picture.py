@@ -178,6 +178,7 @@ def unknown_view(card: EffectCard, scene: Scene) -> UnknownView:
         evidence=_evidence(card),
         button_value=encode_effect_value(EffectValue(card.effect_id, card.version)) if is_open else None,
         newer_waits=card.newer_waits,
+        is_undo=card.is_undo,
         ending=None if is_open else _ending(card, scene),
         language=scene.language,
     )

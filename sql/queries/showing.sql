@@ -100,6 +100,7 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
        e.updated_at, e.next_attempt_at, coalesce(e.ambiguous_at, e.updated_at) AS dead_at,
        r.entity, p.revision, p.recipient, rev.body,
        e.effect_type <> 'resume' AND h.source_version > e.known_version AS newer_waits,
+       e.undo_of IS NOT NULL AS is_undo,
        s.effects #>> array_append(coalesce(e.clause, '{0}'), 'lookup') AS lookup,
        coalesce(look.asked, 0) AS asked, look.last_answer, look.last_at,
        said.actor AS settled_by, said.at AS settled_at, said.detail::jsonb ->> 'choice' AS choice

@@ -220,6 +220,7 @@ UNKNOWN_STATES: dict[str, UnknownView] = {
         UNKNOWN, evidence=replace(_LOOKED, look_up=LookUp.NO_ANSWER, look_up_reason="http_500")
     ),
     "open_newer_waits": replace(UNKNOWN, newer_waits=True),
+    "open_undo": replace(UNKNOWN, is_undo=True),
     "delivered": _ended(Settled.DELIVERED, by=BEN),
     "resent": _ended(Settled.RESENT, by=BEN),
     "dropped": _ended(Settled.DROPPED, by=BEN),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bot.cards import unknown
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
 from bot.contracts.outcome import Refused, Sent, Unknown
@@ -18,6 +19,7 @@ from bot.flow.announce import run_once as announce
 from bot.flow.decide import Decided, decide
 from bot.flow.drawing import draw
 from bot.flow.life import Scene
+from bot.flow.picture import unknown_view
 from bot.flow.receive import Receiver
 from bot.flow.reconcile import Choice, settle_unknown
 from bot.flow.tally import Tally
@@ -156,6 +158,9 @@ async def test_unknown(dsn: str, db: Database, choice: Choice, word: str) -> Non
     await dispatch(db, Scripted(Unknown("timeout")))
     assert "Unknown whether it was undone" in await title(db, draft)
     (made,) = undos(dsn)
+    async with db.connection() as conn:
+        (asked,) = await showing.read_effect_cards(conn, [made["effect_id"]])
+    assert "taken back" in json.dumps(unknown.render(unknown_view(asked, Scene(actions_enabled=True))))
     await settle_unknown(db, made["effect_id"], made["version"], choice=choice, by="slack:T0:U0ADMIN")
     assert word in await title(db, draft)
     assert ends(dsn) == ("sent", "completed")
