@@ -113,6 +113,7 @@ class OpenEffect(Row):
 
     effect_id: UUID
     run_id: UUID
+    draft_id: UUID
     draft_key: str
     is_unknown: bool
     is_part: bool

@@ -113,7 +113,8 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
                 *_quoted(language, "redrafting.wish", wish),
             ]
         case Approved() as approved:
-            return [*_approval(language, approved), *_parts_lines(language, approved)]
+            newer = [phrase(language, "approved.newer")] if approved.newer_waits else []
+            return [*_approval(language, approved), *_parts_lines(language, approved), *newer]
         case Rejected(by=by, at=at, reason=reason):
             who = phrase(language, "rejected.by", who=person(by), at=date(at))
             return [who, *_quoted(language, "rejected.reason", reason)]

@@ -128,7 +128,8 @@ class Redrafting:
 class Approved:
     """Decided in favour: by people, or by the gate (`by` empty, `gate` names which, `evidence` by what).
 
-    `life` is that of the effect one must know of first, `parts` are all of them.
+    `life` is that of the effect one must know of first, `parts` are all of them. `newer_waits`: a newer event
+    is drafted only once they are over.
     """
 
     life: Life
@@ -137,6 +138,7 @@ class Approved:
     gate: str = "approve_first"
     evidence: Evidence | None = None
     parts: tuple[Part, ...] = ()
+    newer_waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

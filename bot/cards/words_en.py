@@ -47,6 +47,7 @@ WORDS: Final[dict[str, str]] = {
     "approved.by_exception": "It needed no person: every rule of its kind held.",
     "approved.earned": "It needed no person: every rule held, and of the last {decisions} decisions"
     " {unedited} approved such a draft unedited.",
+    "approved.newer": "A newer event arrived. It is drafted once it is known what became of this.",
     "rejected.by": "By {who}, {at}. Nothing was sent.",
     "rejected.reason": "Reason: {text}",
     "expired.at": "Nobody decided by {at}. Nothing was sent.",

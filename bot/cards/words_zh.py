@@ -46,6 +46,7 @@ WORDS: Final[dict[str, str]] = {
     "approved.delayed": "此类内容无需审批。",
     "approved.by_exception": "无需人工审批：该类型的规则全部满足。",
     "approved.earned": "无需人工审批：规则全部满足，且最近 {decisions} 次决定中 {unedited} 次未改即批准。",
+    "approved.newer": "来了更新的事件，要等这一条有了结果才会起草。",
     "rejected.by": "操作人：{who}，{at}。没有发出任何内容。",
     "rejected.reason": "原因：{text}",
     "expired.at": "截至 {at} 无人审批。没有发出任何内容。",

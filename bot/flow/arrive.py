@@ -194,10 +194,12 @@ async def _follow(conn: Connection, arrivals: Sequence[Arrival], born: Mapping[U
 async def _outdate(conn: Connection, draft_keys: Sequence[str], blocked: set[UUID]) -> set[str]:
     """See to what is open though its draft is over, one of several having failed; give its draft_keys."""
     effects = await intake.find_open_effects(conn, draft_keys)
-    if unknown := [one.effect_id for one in effects if one.is_unknown]:
-        # Their cards offer something else from now on: they cannot be sent again.
-        await want_cards(conn, effect_ids=unknown)
-    if left := [one for one in effects if one.is_part and one.run_id not in blocked]:
+    over = [one for one in effects if one.run_id not in blocked]
+    unknown = [one.effect_id for one in effects if one.is_unknown]
+    if over or unknown:
+        # Their cards offer something else from now on, and say that something newer waits.
+        await want_cards(conn, sorted({one.draft_id for one in over}), unknown)
+    if left := [one for one in over if one.is_part]:
         await follow(conn, left)
     return {one.draft_key for one in effects}
 

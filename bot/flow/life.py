@@ -34,7 +34,7 @@ from store.showing import DraftCard, EffectFacts
 _SLACK: Final = "slack:"
 # Of several effects the one people must know of first.
 _GRAVITY: Final = ("unknown", "sending", "failed", "cancelled", "pending", "completed")
-_OPEN: Final = frozenset({"pending", "sending", "unknown"})
+OPEN: Final = frozenset({"pending", "sending", "unknown"})
 _NEVER_FITS: Final = frozenset({VALUE_UNREADABLE, VALUE_OVER_CAP})
 _GIVEN_UP: Final = {"give_up": "given_up"}  # The choice, and the reason that has a sentence.
 
@@ -93,7 +93,7 @@ def parts_of(card: DraftCard, scene: Scene) -> tuple[Part, ...]:
     """Every effect that was approved, each with its life, its undo, and what would undo it now."""
     effects = [one for one in card.effects if one.undo_of is None]
     undoing = {one.undo_of: one for one in card.effects if one.undo_of is not None}
-    is_over = card.status in {"sent", "failed"} and not any(one.state in _OPEN for one in effects)
+    is_over = card.status in {"sent", "failed"} and not any(one.state in OPEN for one in effects)
     may_undo = is_over and card.body is not None
     actions = actions_of(card)
     found = []

@@ -30,7 +30,7 @@ from bot.cards.views import (
     Voting,
 )
 from bot.contracts.click import EffectValue, encode_effect_value
-from bot.flow.life import Scene, action_of, actions_of, bare_id, gravest, parts_of
+from bot.flow.life import OPEN, Scene, action_of, actions_of, bare_id, gravest, parts_of
 from bot.policy import earned
 from store.queue import QueueCard
 from store.showing import DraftCard, EffectCard
@@ -160,7 +160,8 @@ def _approved(card: DraftCard, scene: Scene) -> Approved:
     evidence = None if by else earned.Evidence.read(card.decision_reason)
     gate = str(card.snapshot.get("gate", "approve_first"))
     at = card.consumed_at if by else None
-    return Approved(gravest(card, scene), by, at, gate, evidence, parts_of(card, scene))
+    newer_waits = card.is_blocked and any(one.state in OPEN for one in card.effects if one.undo_of is None)
+    return Approved(gravest(card, scene), by, at, gate, evidence, parts_of(card, scene), newer_waits)
 
 
 def unknown_view(card: EffectCard, scene: Scene) -> UnknownView:

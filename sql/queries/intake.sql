@@ -115,7 +115,7 @@ SELECT effect_id FROM effect_outbox
 -- name: find_open_effects
 -- The open effects of these draft_keys, also of drafts that are over since another effect of theirs failed; their heads
 -- are locked.
-SELECT effect_id, run_id, draft_key, state = 'unknown' AS is_unknown, clause IS NOT NULL AND undo_of IS NULL AS is_part
+SELECT effect_id, run_id, draft_id, draft_key, state = 'unknown' AS is_unknown, clause IS NOT NULL AND undo_of IS NULL AS is_part
   FROM effect_outbox
  WHERE draft_key = ANY(%(draft_keys)s::text[]) AND state IN ('pending', 'sending', 'unknown')
    AND effect_type <> 'resume';

@@ -171,6 +171,7 @@ REVIEW_STATES: dict[str, ReviewView] = {
     ),
     "sent_says_a_person": approved(Sent(DECIDED, confirmed_by=BEN)),
     "unknown": approved(SendUnknown(DECIDED, "timeout")),
+    "unknown_before_a_newer": approved(SendUnknown(DECIDED, "timeout"), newer_waits=True),
     "failed": approved(SendFailed(DECIDED, "http_422")),
     "failed_given_up": approved(SendFailed(DECIDED, "given_up", by=BEN)),
     "pending_several": replace(PLAIN, actions=SEVERAL),

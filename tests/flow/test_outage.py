@@ -121,8 +121,8 @@ async def test_an_hour_without_slack(
         assert {call.outcome for call in edits} == {"ok"}
         told = {call.arguments["ts"]: place for place, call in enumerate(edits)}
         assert len(told) == len(edits) == count
-        # Calls that go out together arrive in any order, and a busy machine makes some miss their turn: few, and
-        # by the time above none for long.
+        # Calls that go out together arrive in any order, and a busy machine makes some miss their turn: few,
+        # and by the time above none for long.
         late = [abs(told[card["ts"]] - place) for place, card in enumerate(made)]
         assert sum(places > TOGETHER for places in late) <= count / 10
         assert not slack.journal.count(POST)

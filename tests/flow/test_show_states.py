@@ -39,6 +39,26 @@ async def test_life_of_an_effect(dsn: str, slack: SlackStandIn, shower: NewShowe
     assert set(buttons(seen(slack)[0])) == ({"stet.cancel"} if case in UNSTARTED else set())
 
 
+# With a newer event behind it the card says that this one waits, until the effect is over; no later.
+@pytest.mark.parametrize(
+    ("status", "effect", "waits"),
+    [
+        ("approved", {"state": "sending", "started": True}, True),
+        ("approved", {"state": "unknown", "reason": "timeout"}, True),
+        ("sent", {"state": "completed"}, False),
+        ("failed", {"state": "failed", "reason": "http_422"}, False),
+    ],
+)
+async def test_newer_event_behind_it(
+    dsn: str, slack: SlackStandIn, shower: NewShower, *, status: str, effect: dict[str, Any], waits: bool
+) -> None:
+    draft = new_draft(dsn, status=status)
+    make_effect(dsn, draft=draft, **effect)
+    change(dsn, "UPDATE draft_heads SET source_version = 18")
+    await shower().run_once()
+    assert ("A newer event arrived" in said(seen(slack)[0])) is waits
+
+
 # A sent draft's card has the provider's id, a failed one the reason.
 @pytest.mark.parametrize(
     ("status", "effect", "words"),
