@@ -232,9 +232,8 @@ class Dispatcher:
                 outcome = Refused("policy_unreadable" if held.policy is None else "erased", asked=False)
                 return
             if elapsed_seconds() - held.claimed_at > EFFECT_LEASE_EXTRA_SECONDS:
-                outcome = NotSent(
-                    "late", asked=False
-                )  # We were frozen: the lease may end before the call would.
+                # We were frozen: the lease may end before the call would.
+                outcome = NotSent("late", asked=False)
                 return
             connector = self._deps.connectors[held.row.effect_type]
             effect = to_effect(held.row, held.policy, now.attempts)
