@@ -43,7 +43,6 @@ probe = {{ url = "https://crm.example/{{entity}}", version = "version" }}
 @pytest_asyncio.fixture
 async def slack() -> AsyncIterator[SlackStandIn]:
     async with SlackStandIn(rate_factor=None) as stand_in:
-        stand_in.state.workspace.scopes.discard("im:history")
         yield stand_in
 
 

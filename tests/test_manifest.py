@@ -13,16 +13,17 @@ from bot.doors.slack_door import PATH
 
 ROOT = Path(__file__).parents[1]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text("utf-8"))
-# What a bot token must have for each method (Slack's method pages), in public and private channels.
+# What a bot token must have for each method (Slack's method pages), in channels and with people.
 SCOPES = {
     "apps.connections.open": set(),  # by the app-level token, which has connections:write
     "auth.test": set(),
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "chat.postEphemeral": {"chat:write"},
-    "conversations.history": {"channels:history", "groups:history"},
+    "conversations.history": {"channels:history", "groups:history", "im:history"},
     "conversations.replies": {"channels:history", "groups:history"},
     "conversations.info": {"channels:read", "groups:read"},
+    "conversations.open": {"im:write"},
     "usergroups.list": {"usergroups:read"},
     "usergroups.users.list": {"usergroups:read"},
     "users.info": {"users:read"},

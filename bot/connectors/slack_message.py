@@ -23,6 +23,7 @@ ELEMENT_CHARACTERS: Final = 2_900  # Slack gives no limit for a rich text elemen
 FALLBACK_CHARACTERS: Final = 600  # Shown in notifications only, where a phone shows some 200.
 SKEW_SECONDS: Final = 300  # Between our clock and Slack's, which names messages by time.
 _PEOPLE: Final = ("U", "W")
+_NO_CHANNELS: Final = (*_PEOPLE, "D")  # A person, or our own conversation with one: nobody can share that.
 
 OUTCOMES: tuple[Row, ...] = (
     # Nothing was posted.
@@ -72,7 +73,7 @@ class SlackMessageConnector:
             return settle("bad_channel" if channel is None else "no_text", _TABLE)
         loop = asyncio.get_running_loop()
         ends = loop.time() + effect.policy.timeout_seconds
-        if not channel.startswith(_PEOPLE):
+        if not channel.startswith(_NO_CHANNELS):
             asked = await self._slack.within(effect.policy.timeout_seconds).conversation(channel)
             hindrance = _judge_channel(asked)
             if hindrance is not None:
@@ -83,12 +84,17 @@ class SlackMessageConnector:
         )
 
     async def look_up(self, effect: Effect) -> LookUpOutcome:
-        """Read the channel since the decision; a person's own conversation with us cannot be named."""
+        """Read the channel since the decision; of a person, our conversation with them."""
         outside_transaction()
         channel = _channel(effect)
-        if self._slack is None or channel is None or channel.startswith(_PEOPLE):
+        if self._slack is None or channel is None:
             return NoAnswer("no_lookup")
         slack = self._slack.within(effect.policy.timeout_seconds)
+        if channel.startswith(_PEOPLE):
+            opened = _read_conversation(await slack.open_conversation(channel))
+            if isinstance(opened, NoAnswer):
+                return opened
+            channel = opened
         oldest = f"{made_at(effect).timestamp() - SKEW_SECONDS:.6f}"
         return await find_marked(slack, channel, _marks(effect), oldest=oldest)
 
@@ -153,6 +159,19 @@ def _judge_channel(answer: SlackAnswer) -> SendOutcome | None:
             return None
         case _:
             return _judge_post(answer)
+
+
+def _read_conversation(answer: SlackAnswer) -> str | NoAnswer:
+    """Name our conversation with a person (docs, conversations.open), or say why it is not known."""
+    match answer:
+        case SlackOk(data=data):
+            opened: Any = data.get("channel")
+            name = opened.get("id") if isinstance(opened, Mapping) else None
+            return name if isinstance(name, str) and is_channel_or_user(name) else NoAnswer("unreadable")
+        case SlackLimited():
+            return NoAnswer("limited")
+        case SlackRefused(error=word) | SlackNotDelivered(reason=word) | SlackUnknown(reason=word):
+            return NoAnswer(word)
 
 
 def _judge_post(answer: SlackAnswer) -> SendOutcome:

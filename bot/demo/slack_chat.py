@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bot.demo.slack_blocks import TEXT_BUDGET, check_blocks
-from bot.demo.slack_method import Arguments, Method, Refusal, find_channel, invalid, structured
+from bot.demo.slack_method import Arguments, Method, Refusal, find_channel, find_user, invalid, structured
 from bot.demo.slack_state import Message, SlackState, name_blocks
 from bot.demo.slack_workspace import U_STET, Channel
 
@@ -20,8 +20,8 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def post_message(state: SlackState, arguments: Arguments) -> dict[str, Any]:
-    """chat.postMessage."""
-    channel = _writable(state, arguments)
+    """chat.postMessage; a person in place of a channel is our conversation with them."""
+    channel = _writable(state, {**arguments} | _addressed(state, str(arguments["channel"])))
     thread_ts = arguments.get("thread_ts")
     if thread_ts is not None and thread_ts not in state.messages.get(channel.id, {}):
         raise Refusal("thread_not_found")
@@ -133,6 +133,21 @@ def _writable(state: SlackState, arguments: Arguments) -> Channel:
     if not channel.is_member:
         raise Refusal("not_in_channel")
     return channel
+
+
+def _addressed(state: SlackState, channel: str) -> dict[str, str]:
+    """The channel of a post: for a person's id that of our conversation; nobody else's exists for us."""
+    if channel.startswith(("U", "W")):
+        try:
+            user = find_user(state, channel)
+        except Refusal:
+            raise Refusal("channel_not_found") from None
+        if user.deleted or user.is_bot:
+            raise Refusal("channel_not_found")
+        channel = state.workspace.conversation_with(user).id
+    if channel.startswith("D") and not state.workspace.messages_tab_enabled:
+        raise Refusal("messages_tab_disabled")
+    return {"channel": channel}
 
 
 def _own(state: SlackState, channel: Channel, arguments: Arguments, error: str) -> Message:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.demo.slack_state import SlackState
-from bot.demo.slack_workspace import Channel
+from bot.demo.slack_workspace import Channel, User
 
 Arguments = Mapping[str, Any]
 
@@ -57,6 +57,8 @@ class Method:
         if self.scope is None or not self.scope.startswith("*"):
             return self.scope
         channel = state.workspace.channels.get(str(arguments.get("channel")))
+        if channel is not None and channel.is_im:
+            return "im" + self.scope[1:]
         return ("groups" if channel is not None and channel.is_private else "channels") + self.scope[1:]
 
 
@@ -66,6 +68,14 @@ def find_channel(state: SlackState, arguments: Arguments) -> Channel:
     if channel is None or (channel.is_private and not channel.is_member):
         raise Refusal("channel_not_found")
     return channel
+
+
+def find_user(state: SlackState, wanted: str) -> User:
+    """An account by U… or, on Grid, by W…."""
+    for user in state.workspace.users.values():
+        if wanted in (user.id, user.enterprise_user_id):
+            return user
+    raise Refusal("user_not_found")
 
 
 def structured(arguments: Arguments, name: str, error: str) -> Any:  # noqa: ANN401 - any JSON

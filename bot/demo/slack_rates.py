@@ -26,6 +26,7 @@ TIERS: Final = {
     "conversations.history": 50,
     "conversations.replies": 50,
     "conversations.members": 100,
+    "conversations.open": 50,
 }
 POSTS_AT_ONCE: Final = 3  # "Short bursts are allowed": two posts a second apart may arrive 900 ms apart.
 POSTS_IN_SECONDS: Final = 3.0

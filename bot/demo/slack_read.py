@@ -5,7 +5,7 @@ Source: Slack's pages of auth.test, users.info, usergroups.* and conversations.*
 
 from typing import Any, Final
 
-from bot.demo.slack_method import Arguments, Method, Refusal, find_channel, flag, whole
+from bot.demo.slack_method import Arguments, Method, Refusal, find_channel, find_user, flag, whole
 from bot.demo.slack_state import Message, SlackState
 from bot.demo.slack_workspace import APP_ID, BOT_ID, TEAM, U_STET
 
@@ -29,12 +29,9 @@ def auth_test(_state: SlackState, _arguments: Arguments) -> dict[str, Any]:
 
 def users_info(state: SlackState, arguments: Arguments) -> dict[str, Any]:
     """users.info, by U… or, on Grid, by W…."""
-    wanted = str(arguments["user"])
-    for user in state.workspace.users.values():
-        if wanted in (user.id, user.enterprise_user_id):
-            told = user.locale is not None and flag(arguments, "include_locale")
-            return {"user": user.as_slack() | ({"locale": user.locale} if told else {})}
-    raise Refusal("user_not_found")
+    user = find_user(state, str(arguments["user"]))
+    told = user.locale is not None and flag(arguments, "include_locale")
+    return {"user": user.as_slack() | ({"locale": user.locale} if told else {})}
 
 
 def list_groups(state: SlackState, arguments: Arguments) -> dict[str, Any]:
@@ -74,6 +71,15 @@ def group_users(state: SlackState, arguments: Arguments) -> dict[str, Any]:
 def conversation_info(state: SlackState, arguments: Arguments) -> dict[str, Any]:
     """conversations.info."""
     return {"channel": find_channel(state, arguments).as_slack()}
+
+
+def open_conversation(state: SlackState, arguments: Arguments) -> dict[str, Any]:
+    """conversations.open, with one person."""
+    user = find_user(state, str(arguments["users"]))
+    if user.deleted:
+        raise Refusal("user_disabled")
+    channel = state.workspace.conversation_with(user)
+    return {"channel": channel.as_slack() if flag(arguments, "return_im") else {"id": channel.id}}
 
 
 def members(state: SlackState, arguments: Arguments) -> dict[str, Any]:
@@ -166,6 +172,13 @@ READ_METHODS: Final = (
         reads=True,
     ),
     Method("conversations.members", members, "*:read", ("channel",), ("cursor", "limit"), reads=True),
+    Method(
+        "conversations.open",
+        open_conversation,
+        "im:write",
+        ("users",),
+        ("prevent_creation", "return_im"),
+    ),
     Method("conversations.history", history, "*:history", ("channel",), _PAGE, reads=True),
     Method("conversations.replies", replies, "*:history", ("channel", "ts"), _PAGE, reads=True),
 )

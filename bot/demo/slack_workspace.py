@@ -59,6 +59,7 @@ SCOPES: Final = frozenset(
         "groups:history",
         "groups:read",
         "im:history",
+        "im:write",
         "usergroups:read",
         "users:read",
     }
@@ -125,15 +126,16 @@ class Channel:
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
+    is_im: bool = False
 
     def as_slack(self) -> dict[str, Any]:
         """The channel object of conversations.info."""
         return {
             "id": self.id,
             "name": self.name,
-            "is_channel": not self.is_private,
+            "is_channel": not (self.is_private or self.is_im),
             "is_group": self.is_private,
-            "is_im": False,
+            "is_im": self.is_im,
             "is_mpim": False,
             "is_private": self.is_private,
             "is_archived": self.is_archived,
@@ -159,11 +161,17 @@ class Workspace:
     signing_secret: str = SIGNING_SECRET
     scopes: set[str] = field(default_factory=lambda: set(SCOPES))
     home_enabled: bool = True
+    messages_tab_enabled: bool = True
     paid_plan: bool = True
     group_names: dict[str, tuple[str, str]] = field(default_factory=lambda: dict(GROUP_NAMES))
     """Name and handle of each user group."""
     forbidden_channels: Mapping[str, set[str]] = field(default_factory=dict)
     """Users who are not in a channel, by channel; everybody else is."""
+
+    def conversation_with(self, user: User) -> Channel:
+        """Our conversation with one person, made when somebody first asks for it."""
+        name = f"D{user.id[1:]}"
+        return self.channels.setdefault(name, Channel(name, user.name, is_im=True))
 
     def is_in(self, user: str, channel: str) -> bool:
         """Whether a person is in a channel."""

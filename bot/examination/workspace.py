@@ -8,6 +8,7 @@ from asyncio import sleep
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final
 
+from bot.connectors.slack_message import EFFECT_TYPE
 from bot.examination.finding import Finding, word_of
 from bot.examination.manifest import compare_scopes
 from bot.policy.people import NotAllowed, check_account
@@ -18,7 +19,8 @@ from bot.slack.client import SlackClient
 from bot.slack.people import read_members, read_person
 
 PATIENCE_SECONDS: Final = 60.0  # With many groups Slack may ask for quiet: up to that long it is kept.
-_CHANNELS: Final = "CG"  # How the ids of channels begin; `escalate_to` may be one.
+_CHANNELS: Final = "CG"  # How the ids of channels begin; `escalate_to` and a target may be one.
+_PEOPLE: Final = "UW"
 _HOME: Final = {
     "type": "home",
     "blocks": [{"type": "section", "text": {"type": "plain_text", "text": "Stet"}}],
@@ -59,6 +61,9 @@ async def _by_bot_token(client: SlackClient, settings: Settings, kinds: list[Kin
             yield await _group(client, person, why)
         else:
             yield await _person(client, person, why, team)
+    for place, why in sorted(messaged(kinds).items()):
+        if place[0] in _PEOPLE:
+            yield await _receiver(client, place, why)
     yield await _home(client, str(answer.data.get("user_id")))
 
 
@@ -67,7 +72,18 @@ def channels_of(settings: Settings, kinds: Iterable[Kind]) -> set[str]:
     listed = list(kinds)
     named = {kind.channel for kind in listed}
     named |= {kind.escalate_to for kind in listed if kind.escalate_to and kind.escalate_to[0] in _CHANNELS}
+    named |= {place for place in messaged(listed) if place[0] in _CHANNELS}
     return named | ({settings.ops_channel} if settings.ops_channel else set())
+
+
+def messaged(kinds: Iterable[Kind]) -> dict[str, str]:
+    """Where a `slack_message` goes whatever the event says, and where that is first named."""
+    named: dict[str, str] = {}
+    for kind in kinds:
+        for where, send in kind.all_sends:
+            if send.type == EFFECT_TYPE and send.recipient is None:
+                named.setdefault(send.target, f"kinds.{kind.name}.{where}.target")
+    return named
 
 
 def people_of(settings: Settings, kinds: Iterable[Kind]) -> dict[str, str]:
@@ -125,6 +141,18 @@ async def _person(client: SlackClient, user: str, why: str, team: str) -> Findin
     barred = check_account(person, home_team=team)
     if isinstance(barred, NotAllowed):
         return Finding(what, f"{barred.reason}: such an account may never decide, name somebody else")
+    return Finding(what)
+
+
+async def _receiver(client: SlackClient, user: str, why: str) -> Finding:
+    """Try an account that only gets messages: a guest will do for that."""
+    answer = await _patiently(lambda: client.user_info(user))
+    what = f"user {user} ({why})"
+    if not isinstance(answer, SlackOk):
+        return Finding(what, f"{word_of(answer)}: check the id")
+    account: Any = answer.data.get("user", {})
+    if account.get("deleted"):
+        return Finding(what, "deactivated: name somebody else")
     return Finding(what)
 
 

@@ -226,6 +226,10 @@ class SlackClient:
         """What a channel is: archived, shared with another company, ours to post in; `data["channel"]`."""
         return await self._read("conversations.info", channel=channel)
 
+    async def open_conversation(self, user: str) -> SlackAnswer:
+        """Our conversation with one person, made if there is none yet; `data["channel"]["id"]`."""
+        return await self._write("conversations.open", users=user)
+
     async def open_socket(self) -> SlackAnswer:
         """Ask, by an app-level token, for the address of a new line of Socket Mode: `data["url"]`."""
         return await self._write("apps.connections.open")

@@ -41,6 +41,7 @@ LIMITS: Final[dict[str, tuple[Limit, ...]]] = {
     "conversations.history": (TIER_3,),
     "conversations.replies": (TIER_3,),
     "conversations.info": (TIER_3,),
+    "conversations.open": (TIER_3,),
     "views.open": (TIER_4,),
     "views.push": (TIER_4,),
     "views.update": (TIER_4,),

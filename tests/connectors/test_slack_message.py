@@ -16,7 +16,15 @@ from bot.contracts.outcome import Absent, Found, NoAnswer, NotSent, Refused, Sen
 from bot.demo import slack_faults as fault
 from bot.demo.slack_server import SlackStandIn
 from bot.demo.slack_state import Message
-from bot.demo.slack_workspace import C_ARCHIVED, C_NOT_JOINED, C_REVIEW, C_SHARED, U_ALICE
+from bot.demo.slack_workspace import (
+    C_ARCHIVED,
+    C_NOT_JOINED,
+    C_REVIEW,
+    C_SHARED,
+    ENTERPRISE_USER,
+    U_ALICE,
+    U_GONE,
+)
 from bot.slack.client import SlackClient
 from store.ids import new_id
 from tests.connectors.effects import make_effect
@@ -199,11 +207,67 @@ async def test_found_again(slack: SlackStandIn, connector: SlackMessageConnector
     assert await connector.look_up(lost) == Found(posted(slack)[-1].ts)
 
 
-# A look-up that Slack does not answer says nothing; a person's own conversation cannot be looked through.
+# So is one to a person, by their id or by our conversation's; whether that is shared nobody needs to ask.
+@pytest.mark.parametrize("where", [U_ALICE, ENTERPRISE_USER, "D0ALICE"])
+async def test_person_found_again(slack: SlackStandIn, connector: SlackMessageConnector, where: str) -> None:
+    slack.state.workspace.conversation_with(slack.state.workspace.users[U_ALICE])
+    lost = effect(recipient=where)
+    assert await connector.look_up(lost) == Absent()
+    slack.faults.order(POST, fault.dropped(after_work=True))
+    assert await connector.send(lost) == Unknown("cut")
+    assert isinstance(await connector.send(effect(recipient=where)), Sent)
+    first, _ = slack.state.channel_messages("D0GRID" if where == ENTERPRISE_USER else "D0ALICE")
+    assert await connector.look_up(lost) == Found(first.ts)
+    assert slack.journal.of("conversations.info") == []
+
+
+# A person whom the app may not write to gets nothing, and Slack's word says why.
+@pytest.mark.parametrize(
+    ("person", "tab", "reason"),
+    [
+        ("U0NOBODY", True, "channel_not_found"),
+        (U_GONE, True, "channel_not_found"),
+        (U_ALICE, False, "messages_tab_disabled"),
+    ],
+)
+async def test_closed_to_us(
+    slack: SlackStandIn, connector: SlackMessageConnector, person: str, tab: bool, reason: str
+) -> None:
+    slack.state.workspace.messages_tab_enabled = tab
+    assert await connector.send(effect(recipient=person)) == Refused(reason)
+
+
+# A look-up that Slack does not answer says nothing.
 async def test_no_answer(slack: SlackStandIn, connector: SlackMessageConnector) -> None:
     slack.faults.always("conversations.history", fault.server_error(500))
     assert await connector.look_up(effect()) == NoAnswer("http_500")
-    assert await connector.look_up(effect(recipient=U_ALICE)) == NoAnswer("no_lookup")
+    assert await connector.look_up(effect(recipient=U_ALICE)) == NoAnswer("http_500")
+
+
+# Nor does one to a person with whom our conversation is not named by Slack.
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (fault.limited("7"), "limited"),
+        (fault.says("missing_scope"), "missing_scope"),
+        (fault.says("user_disabled"), "user_disabled"),
+        (fault.server_error(502), "http_502"),
+        (fault.dropped(after_work=True), "cut"),
+        (fault.Fault(status=200, body=b"not json"), "unreadable"),
+        (fault.Fault(status=200, body=b'{"ok":true}'), "unreadable"),
+        (fault.Fault(status=200, body=b'{"ok":true,"channel":"D0ALICE"}'), "unreadable"),
+        (fault.Fault(status=200, body=b'{"ok":true,"channel":{"id":"general"}}'), "unreadable"),
+    ],
+)
+async def test_no_conversation(
+    slack: SlackStandIn, connector: SlackMessageConnector, trouble: fault.Fault, reason: str
+) -> None:
+    lost = effect(recipient=U_ALICE)
+    assert isinstance(await connector.send(lost), Sent)
+    slack.faults.order("conversations.open", trouble)
+    assert await connector.look_up(lost) == NoAnswer(reason)
+    assert slack.journal.of("conversations.history") == []
+    assert isinstance(await connector.look_up(lost), Found)
 
 
 # Slack falling silent costs the policy's timeout and no more.

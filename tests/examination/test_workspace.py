@@ -13,8 +13,10 @@ import pytest_asyncio
 from bot.demo.slack_faults import limited, says
 from bot.demo.slack_server import SlackStandIn
 from bot.demo.slack_workspace import (
+    C_NOT_JOINED,
     C_OPS,
     C_REVIEW,
+    C_SHARED,
     C_SUPPORT,
     S_ADMINS,
     S_EMPTY,
@@ -22,6 +24,8 @@ from bot.demo.slack_workspace import (
     S_REVIEWERS,
     U_ALICE,
     U_BOB,
+    U_GONE,
+    U_GUEST,
     U_STET,
     Workspace,
 )
@@ -45,6 +49,13 @@ type = "object"
 type = "http"
 target = "https://n8n.example/webhook/send-mail"
 recipient = "payload.to"
+"""
+MESSAGE = f"""
+{POLICY[: POLICY.index("[kinds.customer_email.effect]")]}
+properties = {{ text = {{ type = "string" }} }}
+[kinds.customer_email.effect]
+type = "slack_message"
+target = "TARGET"
 """
 KIND = load_policy(POLICY).kinds["customer_email"]
 
@@ -72,10 +83,11 @@ async def examined(slack: SlackStandIn, kind: Kind = KIND, **more: str) -> list[
 
 # All that the policy and the settings name is tried, each once, and all is well.
 async def test_well(slack: SlackStandIn) -> None:
+    slack.state.workspace.scopes.add("pins:read")
     said = await examined(slack, SLACK_APP_TOKEN=slack.state.workspace.app_token)
     assert said == [
         "ok     SLACK_BOT_TOKEN: stet in Stand-in",
-        "ok     SLACK_BOT_TOKEN scopes: all of manifest.yml, and im:history, which Stet does not use",
+        "ok     SLACK_BOT_TOKEN scopes: all of manifest.yml, and pins:read, which Stet does not use",
         f"ok     channel {C_OPS}",
         f"ok     channel {C_REVIEW}",
         f"ok     user group {S_ADMINS} (ADMIN_USERS): 1 people",
@@ -98,6 +110,33 @@ async def test_escalation_to_a_channel(slack: SlackStandIn) -> None:
     slack.state.workspace.channels[C_SUPPORT].is_member = False
     said = [line for line in await examined(slack, kind) if C_SUPPORT in line]
     assert said == [f"wrong  channel {C_SUPPORT}: the bot is not in it: /invite it there"]
+
+
+# So is where a Slack message always goes: a channel, or a person, who need not be one that may decide.
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (C_SUPPORT, "ok     channel C0SUPPORT"),
+        (C_SHARED, "wrong  channel C0SHARED: it is shared with another company: name one of your own"),
+        (C_NOT_JOINED, "wrong  channel C0NOTJOINED: the bot is not in it: /invite it there"),
+        (U_GUEST, "ok     user U0GUEST (kinds.customer_email.effect.target)"),
+        (U_GONE, "wrong  user U0GONE (kinds.customer_email.effect.target): deactivated: name somebody else"),
+        (
+            "U0NOBODY",
+            "wrong  user U0NOBODY (kinds.customer_email.effect.target): user_not_found: check the id",
+        ),
+    ],
+)
+async def test_message_targets(slack: SlackStandIn, place: str, line: str) -> None:
+    kind = load_policy(MESSAGE.replace("TARGET", place)).kinds["customer_email"]
+    assert line in await examined(slack, kind)
+
+
+# Where the event names the place, there is nothing to try beforehand.
+async def test_message_recipients(slack: SlackStandIn) -> None:
+    said = MESSAGE.replace("TARGET", U_GONE) + 'recipient = "payload.who"\n'
+    kind = load_policy(said).kinds["customer_email"]
+    assert not any(U_GONE in line for line in await examined(slack, kind))
 
 
 def _lacks(scope: str) -> Callable[[Workspace], None]:

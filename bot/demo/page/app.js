@@ -62,7 +62,7 @@ function newestIn(channel) {
 }
 
 function drawTabs() {
-  const tabs = [...state.slack.channels.map((each) => ({ id: each.id, name: `# ${each.name}` })), { id: HOME, name: "App Home" }];
+  const tabs = [...state.slack.channels.map((each) => ({ id: each.id, name: each.is_im ? `@ ${each.name}` : `# ${each.name}` })), { id: HOME, name: "App Home" }];
   const news = new Set(state.slack.channels.filter((each) => newestIn(each) > (self.read[each.id] ?? "")).map((each) => each.id));
   const nav = $("tabs");
   const now = JSON.stringify([tabs, self.tab, [...news]]);
