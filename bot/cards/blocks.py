@@ -35,6 +35,7 @@ _GROUP: Final = re.compile(r"S[A-Z0-9]{1,20}")
 _CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{1,20}")
 _BEYOND: Final = 100  # Line ends of two characters become one, and a joiner is judged by what follows it.
 _DATE_FORMAT: Final = "{date_short_pretty} {time}"
+_RUNNING_FORMAT: Final = f"{_DATE_FORMAT} ({{ago}})"
 
 
 def words(value: str, **style: bool) -> Element:
@@ -83,12 +84,15 @@ def people(everyone: Sequence[Who]) -> list[Element]:
     return found
 
 
-def date(at: datetime) -> Element:
-    """A time in the reader's time zone (Slack date formatting), in UTC where that does not work."""
+def date(at: datetime, *, running: bool = False) -> Element:
+    """A time in the reader's time zone (Slack date formatting), in UTC where that does not work.
+
+    `running` adds how far off it is, which the reader's Slack works out whenever it shows the message.
+    """
     utc = at.astimezone(UTC)
     fallback = f"{utc:%Y-%m-%d %H:%M} UTC"
-    seconds = int(utc.timestamp())
-    return {"type": "date", "timestamp": seconds, "format": _DATE_FORMAT, "fallback": fallback}
+    shape = _RUNNING_FORMAT if running else _DATE_FORMAT
+    return {"type": "date", "timestamp": int(utc.timestamp()), "format": shape, "fallback": fallback}
 
 
 def phrase(language: str, key: str, /, **parts: Element | list[Element] | str | int) -> list[Element]:

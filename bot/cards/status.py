@@ -195,7 +195,7 @@ def _waiting_line(language: str, life: Waiting) -> list[Element]:
         case Paused(scope=scope):
             return phrase(language, "life.paused", scope=outside(scope, limit=100, code=True))
         case Scheduled(due=due):
-            return phrase(language, "life.scheduled", at=date(due))
+            return phrase(language, "life.scheduled", at=date(due, running=True))
         case Awaiting(name=name):
             return phrase(language, "life.awaiting", name=outside(name, limit=NAME_TEXT))
         case Kept(why=why, until=None):

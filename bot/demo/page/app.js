@@ -5,7 +5,7 @@ import { h, post, toast } from "./dom.js";
 import { chooseKey, emptyHistory, loadHistory, offerKeys } from "./history.js";
 import { confirmDialog, drawModal, startModal } from "./modal.js";
 import { buildControls, drawMoods, drawPosted, drawStrip, drawWorld } from "./panes.js";
-import { learnNames } from "./words.js";
+import { goOn, learnNames } from "./words.js";
 
 const EVERY_MS = 400;
 const HOME = "home";
@@ -193,4 +193,5 @@ async function start() {
 
 document.addEventListener("visibilitychange", () => document.hidden || look());
 setInterval(() => document.hidden || loadHistory(), 3000);
+setInterval(goOn, 1000);
 start();

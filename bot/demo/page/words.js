@@ -45,18 +45,32 @@ const TOKENS = {
 };
 
 function ago(date) {
-  const minutes = Math.round((date - Date.now()) / 60_000);
+  const seconds = Math.round((date - Date.now()) / 1000);
+  const minutes = Math.round(seconds / 60);
   const words = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  if (Math.abs(seconds) < 60) return words.format(seconds, "second");
   if (Math.abs(minutes) < 60) return words.format(minutes, "minute");
   if (Math.abs(minutes) < 2880) return words.format(Math.round(minutes / 60), "hour");
   return words.format(Math.round(minutes / 1440), "day");
 }
 
+function formatted(date, format) {
+  return format.replace(/\{(\w+)\}/g, (whole, token) => (TOKENS[token] ? TOKENS[token](date) : whole));
+}
+
 /** A Slack date: the format's tokens in the reader's zone. */
 export function dateNode(seconds, format, fallback) {
   const date = new Date(seconds * 1000);
-  const text = format.replace(/\{(\w+)\}/g, (whole, token) => (TOKENS[token] ? TOKENS[token](date) : whole));
-  return h("time", { datetime: date.toISOString(), title: fallback || date.toString() }, text);
+  const running = format.includes("{ago}") ? { "data-format": format } : {};
+  return h("time", { datetime: date.toISOString(), title: fallback || date.toString(), ...running }, formatted(date, format));
+}
+
+/** Let the dates that say how far off they are say it anew. */
+export function goOn() {
+  for (const node of document.querySelectorAll("time[data-format]")) {
+    const text = formatted(new Date(node.dateTime), node.dataset.format);
+    if (node.textContent !== text) node.textContent = text;
+  }
 }
 
 /** When something happened, short. */
