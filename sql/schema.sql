@@ -408,6 +408,7 @@ END), (0)::bigint)) STORED,
     after_id         uuid,
     undo_of          uuid,
     undo_by          text,
+    seq              bigint NOT NULL,
     CONSTRAINT effect_outbox_pkey PRIMARY KEY (effect_id),
     CONSTRAINT effects_failed_says_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
     CONSTRAINT effects_known_state CHECK (state = ANY (ARRAY['pending'::text, 'sending'::text, 'completed'::text, 'unknown'::text, 'failed'::text, 'cancelled'::text])),
@@ -430,6 +431,7 @@ COMMENT ON COLUMN effect_outbox.clause IS 'Where in its snapshot''s effects its 
 COMMENT ON COLUMN effect_outbox.after_id IS 'The effect of the same draft that must be completed before this may leave.';
 COMMENT ON COLUMN effect_outbox.undo_of IS 'The completed effect that this one takes back. No newer version outdates it.';
 COMMENT ON COLUMN effect_outbox.undo_by IS 'Who asked for the undo; the others were let out by their draft''s approval.';
+COMMENT ON COLUMN effect_outbox.seq IS 'In which order they were written, each under its head''s lock: of one draft_key the lower leaves first.';
 CREATE INDEX effects_cancelled_by_key ON effect_outbox USING btree (idempotency_key) WHERE state = 'cancelled'::text;
 CREATE INDEX effects_due ON effect_outbox USING btree (lane, next_attempt_at) WHERE state = 'pending'::text;
 CREATE INDEX effects_going_stale ON effect_outbox USING btree (fresh_until) WHERE state = 'pending'::text AND fresh_until IS NOT NULL;

@@ -290,12 +290,13 @@ def make_effect(
     lease_age_seconds: float = 0,
     started: bool = False,
     body: bytes = b'{"effect_id": "x"}',
+    effect_id: UUID | None = None,
     **more: Any,
 ) -> UUID:
     """Make an effect (and, if none is given, an approved draft for it) in any state; give its effect_id."""
     owner = draft or make_draft(dsn, status="approved", run={"entity": f"customer:{new_id()}"})
     run = rows(dsn, "SELECT * FROM workflow_runs WHERE run_id = %(run_id)s", run_id=owner["run_id"])[0]
-    effect_id = new_id()
+    effect_id = effect_id or new_id()
     with owner_of(dsn) as conn:
         now, lease = conn.execute(  # type: ignore[misc]
             "SELECT now(), now() - %s * interval '1 second'", (lease_age_seconds,)

@@ -138,7 +138,7 @@ WITH room AS MATERIALIZED (
               AND (e.effect_type = 'resume' OR NOT EXISTS (
                    SELECT FROM effect_outbox AS older
                     WHERE older.draft_key = e.draft_key AND older.state IN ('pending', 'sending', 'unknown')
-                      AND older.effect_id < e.effect_id AND older.effect_type <> 'resume'
+                      AND older.seq < e.seq AND older.effect_type <> 'resume'
                       AND (older.run_id <> e.run_id OR older.clause IS NULL OR e.clause IS NULL)))
             ORDER BY e.next_attempt_at LIMIT room.slots) AS due
 ), again AS MATERIALIZED (

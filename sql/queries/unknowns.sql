@@ -1,6 +1,8 @@
 -- name: add_evidence
--- Keep an answer that came after its lease was lost; an effect that is unknown by now is looked at at once.
--- zero rows: nothing: the effect is not unknown (yet)
+-- Keep an answer that came after its lease was lost. A confirmation has an effect that is unknown by now looked at at
+-- once, and so one that was to be sent again and whose next try has not started. Its version moves, so that a start, a
+-- person's choice and a look-up that knew nothing of this come too late.
+-- zero rows: nothing: the effect is not unknown (yet), or on its way once more
 WITH kept AS (
     INSERT INTO effect_evidence (evidence_id, effect_id, attempt, answer, provider_id)
     SELECT evidence_id, effect_id, attempt, answer, provider_id
@@ -9,9 +11,12 @@ WITH kept AS (
     RETURNING effect_id, answer
 )
 UPDATE effect_outbox AS e
-   SET next_attempt_at = least(e.next_attempt_at, clock_timestamp())
+   SET state = 'unknown', lease_owner = NULL, lease_expires_at = NULL, next_attempt_at = clock_timestamp(),
+       reason = CASE e.state WHEN 'unknown' THEN e.reason ELSE 'evidence' END,
+       version = e.version + 1, updated_at = CASE e.state WHEN 'unknown' THEN e.updated_at ELSE now() END
   FROM kept
- WHERE e.effect_id = kept.effect_id AND kept.answer = 'sent' AND e.state = 'unknown';
+ WHERE e.effect_id = kept.effect_id AND kept.answer = 'sent' AND e.ambiguous_at IS NOT NULL
+   AND (e.state IN ('unknown', 'pending') OR e.state = 'sending' AND e.started_at IS NULL);
 
 -- name: take_unknowns
 -- Take unknown effects whose settle window is over to ask about them; until then nobody else asks. No version moves.
@@ -63,8 +68,8 @@ SELECT channel, ts FROM cards WHERE effect_id = %(effect_id)s;
 
 -- name: resolve_unknown
 -- Settle an unknown effect: found at the provider, or as a person says. Sent again, it is fresh anew and its tries
--- count from nothing; ambiguous it stays. The head is locked.
--- zero rows: it was settled already, or has changed since the card was drawn
+-- count from nothing; ambiguous it stays. With a confirmation on file there is nothing to send again. The head is locked.
+-- zero rows: it was settled already, or has changed since the card was drawn, or is confirmed
 UPDATE effect_outbox AS e
    SET state = %(state)s, reason = %(reason)s, provider_id = coalesce(%(provider_id)s::text, e.provider_id),
        attempts = CASE %(state)s::text WHEN 'pending' THEN 0 ELSE e.attempts END,
@@ -79,6 +84,8 @@ UPDATE effect_outbox AS e
            ELSE e.fresh_until END,
        version = e.version + 1, updated_at = now()
  WHERE e.effect_id = %(effect_id)s AND e.state = 'unknown' AND e.version = %(version)s
+   AND (%(state)s::text <> 'pending' OR NOT EXISTS (
+        SELECT FROM effect_evidence AS v WHERE v.effect_id = e.effect_id AND v.answer = 'sent'))
 RETURNING e.effect_id, e.version;
 
 -- name: list_rising_unknowns

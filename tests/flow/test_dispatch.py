@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -208,14 +209,23 @@ async def test_not_due(db: Database, dsn: str, held: str) -> None:
     assert (row["state"], row["attempts"], row["version"], sink.calls) == ("pending", 0, 1, [])
 
 
-# An older effect of the same draft_key goes first, and while it is open the younger waits; a resume effect
-# waits for nobody and holds up nobody.
+AHEAD = UUID("7fffffff-ffff-7fff-bfff-ffffffffffff")  # As a clock makes it that is ahead of the others.
+
+
+# An older effect of the same draft_key goes first, and while it is open the younger waits, whatever clocks
+# those had that wrote them, limited or not; a resume effect waits for nobody and holds up nobody.
 @pytest.mark.parametrize(
     ("older", "sent"), [("pending", 1), ("unknown", 0), ("completed", 1), ("failed", 1), ("cancelled", 1)]
 )
-async def test_order(db: Database, dsn: str, older: str, sent: int) -> None:
+@pytest.mark.parametrize("first_id", [None, AHEAD], ids=["clocks_agree", "clock_ahead"])
+@pytest.mark.parametrize("limited", [False, True])
+async def test_order(
+    db: Database, dsn: str, older: str, sent: int, first_id: UUID | None, *, limited: bool
+) -> None:
+    if limited:
+        makers.limit(dsn, concurrency=5)
     draft = makers.make_draft(dsn, status="approved")
-    first = makers.make_effect(dsn, state=older, draft=draft, target="https://a.example")
+    first = makers.make_effect(dsn, state=older, draft=draft, target="https://a.example", effect_id=first_id)
     second = makers.make_effect(dsn, draft=draft, target="https://b.example")
     makers.make_effect(dsn, draft=draft, effect_type="resume", target="https://n8n.example/r")
     mail, resume = Scripted(), Scripted(effect_type="resume")

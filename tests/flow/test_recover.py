@@ -3,16 +3,26 @@
 Not here: what a living process gives back itself (test_dispatch).
 """
 
+from datetime import UTC, datetime
+
 import pytest
 
 from bot.contracts.outcome import Refused, SendOutcome, Sent
 from bot.flow import recover
-from bot.flow.reconcile import Reconciling
+from bot.flow.reconcile import Choice, NotResolved, Reconciling, Resolved, settle_unknown
 from bot.flow.reconcile import run_once as reconcile
 from bot.flow.recover import Recovering
+from store import unknowns
 from store.database import Database
+from store.unknowns import LateAnswer
 from tests import makers
 from tests.flow.outlets import Scripted, actions, dispatcher, effect_row, make_due
+
+ADA = "slack:T0STET:U0ADMIN"
+CLAIM = (
+    "UPDATE effect_outbox SET state = 'sending', lease_owner = 'other', version = version + 1,"
+    " lease_expires_at = now() + interval '1 minute'"
+)
 
 
 # An effect that was claimed and never started goes back, uncounted and due at once.
@@ -72,3 +82,60 @@ async def test_late_answer(
     row = effect_row(dsn, effect_id)
     assert (row["state"], len(sink.asked)) == (state, 0 if word == "sent" else 1)
     assert row["provider_id"] == ("late-1" if word == "sent" else None)
+
+
+# One that comes while a person's second try still waits takes that back, claimed or not: none leaves twice.
+@pytest.mark.parametrize("claimed", [False, True])
+async def test_proof_before_the_second_try(db: Database, dsn: str, *, claimed: bool) -> None:
+    sink = Scripted(Sent("first"))
+    sink.holds = lambda _: True
+    effect_id = makers.make_effect(dsn)
+    one = dispatcher(db, sink, owner="late")
+    await one.run_once()
+    await sink.held.wait()
+    makers.change(dsn, "UPDATE effect_outbox SET lease_expires_at = now() - interval '1 second'")
+    await recover.run_once(Recovering(db))
+    version = effect_row(dsn, effect_id)["version"]
+    assert isinstance(await settle_unknown(db, effect_id, version, choice=Choice.RESEND, by=ADA), Resolved)
+    if claimed:
+        makers.change(dsn, CLAIM)
+    else:
+        makers.change(dsn, "UPDATE effect_outbox SET not_before = now() + interval '1 hour'")
+    sink.let_go.set()
+    await one.quiet()
+    assert effect_row(dsn, effect_id)["state"] == "unknown"
+    makers.change(dsn, "UPDATE effect_outbox SET not_before = NULL")
+    await dispatcher(db, sink).run_once()
+    assert await reconcile(Reconciling(db, {"http": sink})) == 1
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["provider_id"], row["draft_status"], len(sink.calls)) == (
+        "completed",
+        "first",
+        "sent",
+        1,
+    )
+
+
+# Once the next try is on its way the proof of an earlier one is kept and changes nothing; that try's own
+# answer counts.
+async def test_proof_after_the_second_start(db: Database, dsn: str) -> None:
+    effect_id = makers.make_effect(dsn, state="sending", started=True, ambiguous_at=datetime.now(UTC))
+    async with db.transaction() as conn:
+        await unknowns.add_evidence(conn, [LateAnswer(effect_id, 1, "sent", "first")])
+    row = effect_row(dsn, effect_id)
+    assert (row["state"], row["version"], row["lease_owner"]) == ("sending", 1, "test")
+
+
+# With a proof on file nobody can say "send again" any more; that it was delivered, they can.
+@pytest.mark.parametrize(("choice", "counts"), [(Choice.RESEND, False), (Choice.DELIVERED, True)])
+async def test_no_second_try_against_a_proof(db: Database, dsn: str, choice: Choice, *, counts: bool) -> None:
+    effect_id = makers.make_effect(dsn, state="unknown")
+    makers.change(
+        dsn,
+        "INSERT INTO effect_evidence (evidence_id, effect_id, attempt, answer, provider_id)"
+        " VALUES (gen_random_uuid(), %(id)s, 1, 'sent', 'first')",
+        id=effect_id,
+    )
+    settled = await settle_unknown(db, effect_id, 1, choice=choice, by=ADA)
+    assert (settled is not NotResolved.SETTLED) == counts
+    assert effect_row(dsn, effect_id)["state"] == ("completed" if counts else "unknown")
