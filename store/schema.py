@@ -96,6 +96,8 @@ def _column(column: Found, width: int) -> str:
         words.append("NOT NULL")
     if column["is_generated"]:
         words.append(f"GENERATED ALWAYS AS ({column['default_of']}) STORED")
+    elif column["is_counted"]:
+        words.append("GENERATED ALWAYS AS IDENTITY")
     elif column["default_of"] is not None:
         words.append(f"DEFAULT {column['default_of']}")
     return " ".join(words)

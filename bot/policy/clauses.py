@@ -25,7 +25,9 @@ _MAX_PATTERN_CHARACTERS: Final = 1000  # Longer ones are lists, which `in` says 
 
 @functools.lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 carries no types
-    """Compile a pattern for the linear-time engine.
+    """Compile a pattern for the linear-time engine; a dot is any character, line breaks too.
+
+    Patterns are held against whole texts: one that looks for a word must find it in a mail of many lines.
 
     Raises:
         ValueError: if it does not take the pattern (look-around and back references do not exist there).
@@ -33,6 +35,7 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 carries no types
     """
     options = re2.Options()
     options.log_errors = False
+    options.dot_nl = True
     try:
         return re2.compile(pattern, options)
     except re2.error as fault:

@@ -70,8 +70,15 @@ def find_unsendable(output: Mapping[str, Any]) -> tuple[FieldError, ...]:
 
 
 def _warns(rule: Rule, value: object) -> bool:
-    unmeasurable = rule.op in {"min", "max"} and not is_number(value)
-    return unmeasurable or _holds(rule, value)
+    """Tell whether a warning fires; what its rule cannot judge goes to a person."""
+    match rule.op:
+        case "min" | "max":
+            unfit = not is_number(value)
+        case "matches":
+            unfit = value is not MISSING and value is not None and not isinstance(value, str)
+        case _:
+            unfit = False
+    return unfit or _holds(rule, value)
 
 
 def _holds(rule: Rule, value: object) -> bool:

@@ -6,9 +6,11 @@ SELECT c.relname AS name, 'CREATE TABLE ' || c.relname || ' (' AS opening, obj_d
  ORDER BY c.oid;
 
 -- name: list_columns
--- Every column in its place; default_of holds the default, or the expression of a generated column.
+-- Every column in its place; default_of holds the default, or the expression of a generated column; is_counted: the next
+-- number of a sequence of its own, always.
 SELECT c.relname AS table_name, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type_name,
-       a.attnotnull AS is_required, a.attgenerated <> '' AS is_generated, pg_get_expr(d.adbin, d.adrelid) AS default_of,
+       a.attnotnull AS is_required, a.attgenerated <> '' AS is_generated, a.attidentity <> '' AS is_counted,
+       pg_get_expr(d.adbin, d.adrelid) AS default_of,
        col_description(c.oid, a.attnum) AS says
   FROM pg_class AS c
   JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

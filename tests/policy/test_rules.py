@@ -45,6 +45,8 @@ HOLDS = [
     ("matches", "a+", "aa\n", False),
     ("matches", "1", 1, False),
     ("matches", "é.", "é中", True),
+    ("matches", ".*[Rr]efund.*", "Dear Amy,\nWe refund you.\r\n\u2028Yours", True),
+    ("matches", "[^\\n]*refund.*", "Dear Amy,\nWe refund you.", False),
     ("min", 0.5, 0.5, True),
     ("min", 0.5, 0.4, False),
     ("min", 0, True, False),
@@ -81,9 +83,10 @@ def test_allow(op: str, value: object, given_value: object, holds: bool) -> None
     assert verdict == RuleVerdict((), (), allowed=holds)
 
 
-# A warning fires when its rule holds; thresholds are the matter of the next test.
+# A warning fires when its rule holds; what its rule cannot judge is the matter of the next tests.
 @pytest.mark.parametrize(
-    ("op", "value", "given_value", "holds"), [row for row in HOLDS if row[0] not in {"min", "max"} or row[3]]
+    ("op", "value", "given_value", "holds"),
+    [row for row in HOLDS if (row[0] not in {"min", "max"} and row[:3] != ("matches", "1", 1)) or row[3]],
 )
 def test_warn(op: str, value: object, given_value: object, holds: bool) -> None:
     verdict = judge(rule("warn", op, value), {"x": given_value})
@@ -100,6 +103,15 @@ def test_warn(op: str, value: object, given_value: object, holds: bool) -> None:
 def test_warn_threshold(op: str, given_value: object) -> None:
     assert judge(rule("warn", op, 7), {"x": given_value}).warnings
     assert not judge(rule("warn", op, 7), {"x": 6 if op == "min" else 8}).warnings
+
+
+# Nor was what a pattern cannot be held against, unless there is nothing.
+@pytest.mark.parametrize(
+    ("given_value", "warns"),
+    [(1, True), (True, True), (["refund"], True), ({"a": "refund"}, True), (None, False), ("", False)],
+)
+def test_warn_pattern(given_value: object, warns: bool) -> None:
+    assert bool(judge(rule("warn", "matches", ".*refund.*"), {"x": given_value}).warnings) is warns
 
 
 # Where the value is missing, nothing passes: hard is broken, allow does not allow, a threshold warns.
