@@ -112,7 +112,9 @@ class Alert(StrEnum):
     UNKNOWN_DAY = "unknown_day"  # key, admins
     EARNED_LOST = "earned_lost"  # kind, reason
     KIND_GONE = "kind_gone"  # kind, count
-    EFFECT_FAILED = "effect_failed"  # key, reason
+    EFFECT_FAILED = "effect_failed"  # key, because; so the next two
+    UNDO_FAILED = "undo_failed"
+    RESUME_FAILED = "resume_failed"
     EFFECT_HELD = "effect_held"  # key, kind, reason
     LIMITS_HOLD = "limits_hold"  # key, kind, because
     CAP_FULL = "cap_full"  # kind, because, at

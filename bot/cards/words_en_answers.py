@@ -104,8 +104,12 @@ WORDS: Final[dict[str, str]] = {
     " Look at what people changed, and mend its prompt or rules; enough unedited approvals earn it again.",
     "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts."
     " Put it back, or let them expire.",
-    "alert.effect_failed": "*Not sent:* {key} ({reason}). Look at it with `/stet show`;"
+    "alert.effect_failed": "*Not sent:* {key} ({because}). It was let out, and nothing more is tried;"
     " only a newer event makes another draft.",
+    "alert.undo_failed": "*Not undone:* {key} ({because}). Nothing more is tried;"
+    " please take it back at the target by hand.",
+    "alert.resume_failed": "*Not told:* whoever waits upstream for {key} ({because}). Nothing more is tried;"
+    " please let the execution go on by hand. `GET /runs` has the outcome.",
     "alert.effect_held": "*Held:* {key} waits, since its record cannot be checked ({reason})."
     " So does whatever else of {kind} is due. It is asked again by itself; please look at its `probe`.",
     "alert.limits_hold": "*Held back:* {key} of {kind} cannot leave ({because}).",

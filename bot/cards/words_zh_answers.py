@@ -99,8 +99,11 @@ WORDS: Final[dict[str, str]] = {
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（未经修改：{reason}）。"
     "请查看审批人改了什么，并改进提示词或规则；未经修改的批准足够多后会自动恢复。",
     "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。请恢复该类型，或等它们过期。",
-    "alert.effect_failed": "*未发出：*{key}（{reason}）。请用 `/stet show` 查看；"
+    "alert.effect_failed": "*未发出：*{key}（{because}）。已放行，但不会再尝试；"
     "只有更新的事件才会产生新的草稿。",
+    "alert.undo_failed": "*未撤销：*{key}（{because}）。不会再尝试；请到目标系统手动撤回。",
+    "alert.resume_failed": "*未通知：*上游等待 {key} 结果的执行没有收到通知（{because}）。不会再尝试；"
+    "请手动让它继续，结果见 `GET /runs`。",
     "alert.effect_held": "*暂缓发出：*无法核对 {key} 的记录（{reason}）。{kind} 其他待发的操作也会等待。"
     "会自动再次查询；请检查 `probe` 中的地址。",
     "alert.limits_hold": "*已拦下：*{kind} 的 {key} 无法发出（{because}）。",

@@ -59,8 +59,9 @@ MAX_EFFECT_TIMEOUT_SECONDS: Final = (
 )
 EFFECT_ATTEMPTS: Final = 5  # Default of a kind (SPEC section 7).
 MAX_EFFECT_ATTEMPTS: Final = 20  # At the longest backoff that is most of a day.
-# Quick first, for blips; an hour at most, so that what mends overnight is sent by morning. The last repeats.
-EFFECT_BACKOFF_SECONDS: Final = (1, 2, 4, 8, 30, 120, 600, 3600)
+# Quick first, for blips; then so that five tries outlast a target's restart and a mail server's greylist
+# (RFC 6647: minutes); an hour at most, so that what mends overnight is sent by morning. The last repeats.
+EFFECT_BACKOFF_SECONDS: Final = (1, 10, 60, 300, 900, 3600)
 RETRY_AFTER_FLOOR_SECONDS: Final = 1  # A provider that says 0 would be hammered.
 RETRY_AFTER_CAP_SECONDS: Final = 3600  # A provider that says a week would freeze an approved effect unseen.
 SETTLE_SECONDS: Final = (

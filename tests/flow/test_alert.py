@@ -144,6 +144,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "switch_closed": {"scope": "all", "who": "slack:T0:U0ADA", "reason": "<!channel>"},
     "a name nobody knows": {"key": "k"},
     "effect_failed": {"nothing": "that its sentence wants"},
+    "undo_failed": {"key": "k", "because": "connection_refused"},
+    "resume_failed": {"key": "k", "because": "http_404"},
 }
 
 
