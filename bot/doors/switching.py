@@ -22,8 +22,8 @@ from store.reading import count_open_work
 from store.switch import SwitchRow, read_switch
 
 REASON_TEXT: Final = 1_000  # As for a rejection: it stands whole in answers and alerts.
-# Steps that have something to do when the switch moves: cards show it, effects and drafting go on.
-WOKEN: Final = ("show", "dispatch", "draft")
+# Steps that have something to do when the switch moves: cards show it, ops hears of it, work goes on.
+WOKEN: Final = ("show", "dispatch", "draft", "alert")
 
 
 @dataclass(frozen=True, slots=True)

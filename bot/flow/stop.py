@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from bot.cards.notices import Alert
 from bot.flow.checkpoints import reach
 from bot.policy.switch import ALL_SCOPE
-from store import audit, switch
+from store import alerts, audit, switch
 from store.database import Database
 from store.errors import DatabaseAway, DatabaseBusy
+from store.ids import new_id
 from store.queries import Connection
 from store.switch import StartedRow
 
@@ -47,12 +49,17 @@ async def resume(db: Database, *, by: str, reason: str, scope: str = ALL_SCOPE) 
 
 
 async def _switch(db: Database, *, scope: str, is_open: bool, by: str, reason: str | None) -> Switched:
+    occasion = f"switch:{new_id()}"
+    facts = {"scope": scope, "who": by, "reason": reason or "–"}
+
     async def work(conn: Connection) -> Switched:
         await switch.lock_switch(conn)
         await switch.set_switch(conn, scope=scope, is_open=is_open, by=by, reason=reason)
         started = await switch.list_started(conn, scope)
         detail = {"scope": scope, "reason": reason, "started": [str(one.effect_id) for one in started]}
         await audit.append_system(conn, by, "resumed" if is_open else "killed", detail)
+        name = Alert.SWITCH_OPENED if is_open else Alert.SWITCH_CLOSED
+        await alerts.raise_alert(conn, key=occasion, name=name, facts=facts)
         return Switched(scope, tuple(started))
 
     switched = await _insist(db, work)

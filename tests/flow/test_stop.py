@@ -32,6 +32,10 @@ async def test_kill_and_resume(db: Database, dsn: str, scope: str) -> None:
         await dispatch(db, sink)
     assert len(sink.calls) == 1
     assert actions(dsn, "system") == [(ANN, "killed"), (ANN, "resumed")]
+    assert makers.rows(dsn, "SELECT name, facts FROM alerts ORDER BY alert_id") == [
+        {"name": "switch_closed", "facts": {"scope": scope, "who": ANN, "reason": "wrong prices"}},
+        {"name": "switch_opened", "facts": {"scope": scope, "who": ANN, "reason": "mended"}},
+    ]
 
 
 # Once the switch has moved the answer says so, also when the cards of what waits cannot be asked for.
