@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from store.ids import new_id
 from store.queries import Connection, query
-from store.rows import EditedDraft, Row, Spending
+from store.rows import Claim, EditedDraft, Row, Spending
 
 _COUNT = query("count_redrafts")
 _OPEN = query("open_redraft")
@@ -95,17 +95,9 @@ async def find_redraft_by(conn: Connection, spending: Spending) -> UUID | None:
     return found.redraft_id if found else None
 
 
-async def claim_redrafts(
-    conn: Connection, *, owner: str, most: int, lease_seconds: float, longest_seconds: float
-) -> list[ClaimedRedraft]:
-    """Claim up to `most` due wishes; a wish lives for `longest_seconds` in all."""
-    params = {
-        "owner": owner,
-        "most": most,
-        "lease_seconds": lease_seconds,
-        "longest_seconds": longest_seconds,
-    }
-    return await _CLAIM.rows(conn, params, ClaimedRedraft)
+async def claim_redrafts(conn: Connection, claim: Claim, *, longest_seconds: float) -> list[ClaimedRedraft]:
+    """Claim due wishes; one lives for `longest_seconds` in all."""
+    return await _CLAIM.rows(conn, claim.params() | {"longest_seconds": longest_seconds}, ClaimedRedraft)
 
 
 async def renew_redraft(

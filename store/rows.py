@@ -3,7 +3,7 @@
 Not here: what a row means for a card or an answer (bot/).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -64,6 +64,24 @@ class EditedDraft(RevisedDraft):
     """A draft with room for the content of its next revision, and the run it belongs to."""
 
     run_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who claims, how many at most, for how long, and which kinds it can work on.
+
+    Those of other kinds it gets only once they have been due for `kind_gone_seconds`.
+    """
+
+    owner: str
+    most: int
+    lease_seconds: float
+    kinds: tuple[str, ...]
+    kind_gone_seconds: float
+
+    def params(self) -> dict[str, Any]:
+        """Give them as a statement takes them."""
+        return asdict(self) | {"kinds": list(self.kinds)}
 
 
 class EffectRef(Row):

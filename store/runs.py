@@ -10,7 +10,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from store.queries import Connection, query
-from store.rows import Row
+from store.rows import Claim, Row
 
 _CLAIM = query("claim_runs")
 _RENEW = query("renew_run")
@@ -58,15 +58,12 @@ class Held:
         return {"run_id": self.run_id, "owner": self.owner, "version": self.version}
 
 
-async def claim_runs(
-    conn: Connection, *, owner: str, most: int, lease_seconds: float, may_ask: bool = True
-) -> list[ClaimedRun]:
-    """Claim up to `most` due runs, without `may_ask` only those that need no model call.
+async def claim_runs(conn: Connection, claim: Claim, *, may_ask: bool = True) -> list[ClaimedRun]:
+    """Claim due runs, without `may_ask` only those that need no model call.
 
     The lease ends by the database's clock.
     """
-    params = {"owner": owner, "most": most, "lease_seconds": lease_seconds, "may_ask": may_ask}
-    return await _CLAIM.rows(conn, params, ClaimedRun)
+    return await _CLAIM.rows(conn, claim.params() | {"may_ask": may_ask}, ClaimedRun)
 
 
 async def renew_run(conn: Connection, held: Held, *, lease_seconds: float, longest_seconds: float) -> None:

@@ -25,6 +25,7 @@ from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
 from bot.policy.limits import (
     DRAFT_BACKOFF_SECONDS,
+    KIND_GONE_SECONDS,
     LEASE_SECONDS,
     MAX_MODEL_WORKERS,
     PROCESSING_SECONDS,
@@ -37,6 +38,7 @@ from store import runs
 from store.database import Database
 from store.drafts import Content
 from store.errors import DatabaseAway, LostRace
+from store.rows import Claim
 from store.runs import ClaimedRun, Held
 
 log = logging.getLogger(__name__)
@@ -82,17 +84,14 @@ class Drafter:
             self._look_again_at = now + QUIET_LOOK_SECONDS
         await self._give_back_left()
         async with self._deps.db.connection() as conn:
-            claimed = await runs.claim_runs(
-                conn,
-                owner=self._deps.owner,
-                most=free,
-                lease_seconds=LEASE_SECONDS,
-                may_ask=may_ask,
-            )
+            claimed = await runs.claim_runs(conn, self._claim(free), may_ask=may_ask)
         for run in claimed:
             held = Held(run.run_id, self._deps.owner, run.version)
             self._hands.begin(held, self._work(run, held))
         return len(claimed)
+
+    def _claim(self, most: int) -> Claim:
+        return Claim(self._deps.owner, most, LEASE_SECONDS, tuple(self._deps.policy.kinds), KIND_GONE_SECONDS)
 
     async def _work(self, run: ClaimedRun, held: Held) -> float:
         try:

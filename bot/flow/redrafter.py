@@ -22,13 +22,20 @@ from bot.flow.holding import while_held
 from bot.flow.wishes import Outcome
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
-from bot.policy.limits import LEASE_SECONDS, MAX_MODEL_WORKERS, REDRAFT_SECONDS, TAKEOVERS_FAIL
+from bot.policy.limits import (
+    KIND_GONE_SECONDS,
+    LEASE_SECONDS,
+    MAX_MODEL_WORKERS,
+    REDRAFT_SECONDS,
+    TAKEOVERS_FAIL,
+)
 from bot.policy.retries import Fault
 from store import redrafts
 from store.database import Database
 from store.drafts import Content
 from store.errors import DatabaseAway, LostRace
 from store.redrafts import ClaimedRedraft, Grip
+from store.rows import Claim
 
 # The model was there and answered: such a wish counts against the kind's `redrafts`.
 _ANSWERED: Final = frozenset({Fault.NOT_JSON, Fault.WRONG_JSON, Fault.SOFT_FAILURE, Fault.REFUSED})
@@ -65,13 +72,10 @@ class Redrafter:
         if free <= 0:
             return closed
         async with self._deps.db.connection() as conn:
-            claimed = await redrafts.claim_redrafts(
-                conn,
-                owner=self._deps.owner,
-                most=free,
-                lease_seconds=LEASE_SECONDS,
-                longest_seconds=REDRAFT_SECONDS,
+            claim = Claim(
+                self._deps.owner, free, LEASE_SECONDS, tuple(self._deps.policy.kinds), KIND_GONE_SECONDS
             )
+            claimed = await redrafts.claim_redrafts(conn, claim, longest_seconds=REDRAFT_SECONDS)
         for wish in claimed:
             grip = Grip(wish.redraft_id, self._deps.owner, wish.attempts)
             self._hands.begin(grip, self._work(wish, grip))

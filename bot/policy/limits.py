@@ -25,6 +25,7 @@ UNAVAILABLE_RETRY_AFTER_SECONDS: Final = (
 # Drafting
 LEASE_SECONDS: Final = 60  # Three renewals may be missed before another worker takes over.
 RENEW_SECONDS: Final = 20  # A third of the lease.
+KIND_GONE_SECONDS: Final = 60  # A kind that our policy lacks: while policies change, another process has it.
 PROCESSING_SECONDS: Final = (
     30 * 60
 )  # All tries and repairs of one claim; past it the owner itself is the fault.

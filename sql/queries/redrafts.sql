@@ -52,7 +52,8 @@ SELECT rd.redraft_id
 
 -- name: claim_redrafts
 -- Claim wishes that are due: new ones, postponed ones, and those whose owner's lease ran out. Nothing is claimed while
--- the switch holds the model back, nor what is so old that it is about to be closed.
+-- the switch holds the model back, nor what is so old that it is about to be closed; what is of kinds that the claimer's
+-- policy lacks is left to others for a while.
 -- zero rows: nothing is due
 WITH due AS (
     SELECT redraft_id
@@ -60,6 +61,8 @@ WITH due AS (
      WHERE closed_at IS NULL AND next_attempt_at <= clock_timestamp()
        AND opened_at > clock_timestamp() - %(longest_seconds)s * interval '1 second'
        AND NOT EXISTS (SELECT FROM kill_switch AS k WHERE k.scope = 'llm' AND NOT k.open)
+       AND (next_attempt_at <= clock_timestamp() - %(kind_gone_seconds)s * interval '1 second'
+            OR (SELECT d.kind = ANY(%(kinds)s::text[]) FROM drafts AS d WHERE d.draft_id = redrafts.draft_id))
      ORDER BY next_attempt_at
      LIMIT %(most)s
        FOR UPDATE SKIP LOCKED

@@ -2,7 +2,7 @@
 -- Claim due runs for drafting: new ones, due retries, and those whose owner's lease ran out. A draft_key with an
 -- effect on the wire or unknown waits: what became of it decides what the next draft may say. While the model may not be
 -- asked (its switch is closed, or it asked for quiet) only those are claimed that have their draft: from upstream, or
--- from an earlier claim.
+-- from an earlier claim. Those of kinds that the claimer's policy lacks are left to others for a while.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH llm AS MATERIALIZED (
     SELECT %(may_ask)s::boolean AND NOT EXISTS (SELECT FROM kill_switch WHERE scope = 'llm' AND NOT open) AS is_open
@@ -15,6 +15,8 @@ WITH llm AS MATERIALIZED (
                           AND e.effect_type <> 'resume')
        AND ((SELECT is_open FROM llm) OR result IS NOT NULL
             OR (SELECT i.draft IS NOT NULL FROM run_inputs AS i WHERE i.run_id = workflow_runs.run_id))
+       AND (kind = ANY(%(kinds)s::text[])
+            OR next_attempt_at <= clock_timestamp() - %(kind_gone_seconds)s * interval '1 second')
      ORDER BY next_attempt_at
      LIMIT %(most)s
        FOR UPDATE SKIP LOCKED

@@ -56,6 +56,18 @@ async def test_model_drafts(dsn: str, db: Database, drafter_on: Make, script: Sc
         assert not audit.faults_of(await audit.read_chain(conn, run["idempotency_key"]))
 
 
+# A run of a kind that our policy lacks is left to a process that has it; after a while nobody has.
+async def test_kind_of_another_policy(dsn: str, db: Database, drafter_on: Make) -> None:
+    run_id = make_run(dsn, kind="new_kind")
+    assert await work(drafter_on(db)) == 0
+    change(dsn, "UPDATE workflow_runs SET next_attempt_at = now() - interval '61 seconds'")
+    assert await work(drafter_on(db)) == 1
+    run = run_of(dsn, run_id)
+    assert run["state"] == "failed_terminal"
+    assert run["failure"] == "misconfigured"
+    assert [alert["name"] for alert in rows(dsn, "SELECT name FROM alerts")] == ["drafting_failed"]
+
+
 # An event that brings its draft costs no model call.
 async def test_upstream_draft(dsn: str, db: Database, drafter_on: Make, script: Script) -> None:
     make_run(dsn, **UPSTREAM)

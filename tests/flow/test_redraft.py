@@ -28,6 +28,7 @@ from store.database import Database
 from store.errors import DatabaseAway, LostRace
 from store.queries import Connection
 from store.redrafts import Grip
+from store.rows import Claim
 from tests.flow.test_decide import HOME, click, deciding
 from tests.makers import change, make_draft, make_run, make_token, rows
 
@@ -306,15 +307,23 @@ WRITES: dict[str, Callable[[Connection, Grip], Awaitable[object]]] = {
 }
 
 
+# A wish for a kind that our policy lacks is left to a process that has it; after a while nobody has.
+async def test_kind_of_another_policy(dsn: str, db: Database, redrafter_on: Make, script: Script) -> None:
+    make_wish(dsn, make_draft(dsn, snapshot=FROZEN, run={"kind": "new_kind"}))
+    assert await work(redrafter_on(db)) == 0
+    change(dsn, "UPDATE redrafts SET next_attempt_at = now() - interval '61 seconds'")
+    assert await work(redrafter_on(db)) == 1
+    assert outcomes(dsn) == ["unavailable"]
+    assert not script.journal
+
+
 # Every write of a worker is under its own claim: a stale one writes nothing, a good one does.
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("case", [None, *STALE])
 async def test_every_write_is_under_the_claim(dsn: str, db: Database, write: str, case: str | None) -> None:
     make_wish(dsn, make_draft(dsn, snapshot=FROZEN))
     async with db.connection() as conn:
-        (claimed,) = await store.claim_redrafts(
-            conn, owner="one", most=9, lease_seconds=60, longest_seconds=600
-        )
+        (claimed,) = await store.claim_redrafts(conn, Claim("one", 9, 60, (), 0), longest_seconds=600)
     grip = Grip(claimed.redraft_id, "one", claimed.attempts)
     if case is None:
         async with db.transaction() as conn:

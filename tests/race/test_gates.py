@@ -23,6 +23,7 @@ from bot.policy.rules import RuleVerdict
 from store import runs
 from store.database import Database
 from store.drafts import Content
+from store.rows import Claim
 from store.runs import Held
 from tests import makers
 from tests.flow.conftest import POLICY
@@ -70,7 +71,7 @@ async def let(db: Database, dsn: str, number: int, proposal: Proposal) -> UUID:
     """Claim a new run and open its draft."""
     run_id = makers.make_run(dsn, entity=f"customer:{number}")
     async with db.connection() as conn:
-        (run,) = await runs.claim_runs(conn, owner=f"one-{number}", most=1, lease_seconds=60)
+        (run,) = await runs.claim_runs(conn, Claim(f"one-{number}", 1, 60, (), 0))
     await open_or_revise(db, run, Held(run.run_id, f"one-{number}", run.version), proposal)
     return run_id
 
@@ -128,7 +129,7 @@ async def test_loss_is_told_once(own_db: Database, own_dsn: str, another: Databa
     proposal = Proposal(kind, content(), RuleVerdict((), (), allowed=True), by_exception.judge)
     run_ids = [makers.make_run(own_dsn, entity=f"customer:{number}") for number in range(8)]
     async with own_db.connection() as conn:
-        claimed = await runs.claim_runs(conn, owner="one", most=8, lease_seconds=60)
+        claimed = await runs.claim_runs(conn, Claim("one", 8, 60, (), 0))
     assert len(claimed) == len(run_ids)
     await asyncio.gather(
         *(

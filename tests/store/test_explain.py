@@ -201,6 +201,7 @@ EFFECT_CLAIM: Params = {
     "extra_seconds": 30,
 }
 HTTP_LANE = 2262102016328052233  # hashtextextended('http mail https://sink.example/0', 0)
+OWN: Params = {"kinds": ["mail"], "kind_gone_seconds": 60}
 ALERT_CLAIM: Params = {"most": MOST, "first_wait_seconds": 1, "longest_wait_seconds": 60}
 
 ASKED: Params = {"kinds": ["mail"], "subject": "slack:T0STET:U0ALICE"}
@@ -214,8 +215,8 @@ GUARDED = {"find_guarded_lanes", "pick_effects", "measure_kinds", "forget_depart
 
 # Each recurring statement, what it is asked, and the indexes that it must go by.
 RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
-    ("claim_runs", CLAIM | {"may_ask": True}, ["runs_due", "effects_open_by_draft_key"]),
-    ("claim_runs", CLAIM | {"may_ask": False}, ["runs_due", "effects_open_by_draft_key"]),
+    ("claim_runs", CLAIM | OWN | {"may_ask": True}, ["runs_due", "effects_open_by_draft_key"]),
+    ("claim_runs", CLAIM | OWN | {"may_ask": False}, ["runs_due", "effects_open_by_draft_key"]),
     ("claim_effects", EFFECT_CLAIM, ["effects_due", "effects_open_by_draft_key"]),
     ("claim_effects", EFFECT_CLAIM | {"most": 0, "chosen": IDS}, ["effect_outbox_pkey"]),
     ("find_guarded_lanes", {"enabled": True, "effect_types": ["http"]}, ["effects_due"]),
