@@ -112,9 +112,10 @@ class Alert(StrEnum):
     UNKNOWN_DAY = "unknown_day"  # key, admins
     EARNED_LOST = "earned_lost"  # kind, reason
     KIND_GONE = "kind_gone"  # kind, count
-    EFFECT_FAILED = "effect_failed"  # key, because; so the next two
+    EFFECT_FAILED = "effect_failed"  # key, because; so the next three
     UNDO_FAILED = "undo_failed"
     RESUME_FAILED = "resume_failed"
+    RESUME_AWAY = "resume_away"  # one stands for all of an hour
     EFFECT_HELD = "effect_held"  # key, kind, reason
     LIMITS_HOLD = "limits_hold"  # key, kind, because
     CAP_FULL = "cap_full"  # kind, because, at

@@ -31,6 +31,12 @@ SHUTTING_DOWN: Final = (
 )
 
 
+_AT_THE_DOOR: Final = (
+    "securing",
+    "greeting",
+)  # Nothing was said of the mail yet: any other would fare the same.
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How it ended: `cause` names a row of smtp.OUTCOMES, `code` is what the server answered, if it did."""
@@ -58,6 +64,8 @@ class _Progress:
         family = code // 100
         if family not in (4, 5):
             return self.broken()
+        if self.step in _AT_THE_DOOR:
+            return Ended(f"door_{family}xx", code)
         if not self.is_ambiguous:
             return Ended(f"smtp_{family}xx", code)
         return Ended("dot_421" if code == SHUTTING_DOWN else f"dot_{family}xx", code)

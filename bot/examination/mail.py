@@ -21,8 +21,8 @@ _MENDS: Final = {
     "tls_failed": "no secure connection: check name and certificate; smtps:// is TLS from the first byte",
     "auth_needs_tls": "no TLS is offered, and the password would be readable: use smtps:// or leave it out",
     "auth_not_offered": "the server takes no password: leave user and password out",
-    "smtp_4xx": "the server says not now ({code}): try again later",
-    "smtp_5xx": "the server says no ({code}): check user and password",
+    "door_4xx": "the server says not now ({code}): try again later",
+    "door_5xx": "the server says no ({code}): check user and password",
 }
 _ELSE: Final = "it talks no SMTP, or stopped: check host and port"
 

@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
-from bot.cards.notices import Alert
 from bot.contracts.outcome import SendOutcome, Sent
-from bot.flow import parts
+from bot.flow import failures, parts
 from bot.flow.parts import SYSTEM
 from bot.flow.resting import note
 from bot.policy.clauses import EffectPolicy
@@ -26,7 +25,6 @@ from store.states import DraftStatus, RunState
 from store.unknowns import LateAnswer
 
 RESUME: Final = "resume"  # Tells an outcome, so it takes no part in it (SPEC section 3).
-GONE: Final = "gone"  # Of bot/connectors/resume: nobody waits there any more.
 
 _NOTICES: Final = {"newer_version": "withdrawn_newer", "stale": "withdrawn_stale"}
 _ENDS: Final = {
@@ -151,7 +149,7 @@ async def conclude(
         if one.result.state == UNKNOWN:
             await _tell_ops(conn, one, ops_channel)
         elif one.result.state == FAILED and lines is None:
-            await _tell_of_failure(conn, one)
+            await failures.tell(conn, one.effect, one.result.reason or "")
 
 
 async def write_down(
@@ -225,23 +223,6 @@ async def _tell_ops(conn: Connection, one: Moved, ops_channel: str | None) -> No
     await alerts.raise_alert(
         conn, key=f"unknown_effect:{one.effect.effect_id}:{one.version}", name="unknown_effect", facts=facts
     )
-
-
-async def _tell_of_failure(conn: Connection, one: Moved) -> None:
-    """Tell ops of what was let out and will never arrive: a card that changes notifies nobody.
-
-    Of those who wait for one run's outcome once; whoever is gone waits no more.
-    """
-    effect, reason = one.effect, one.result.reason or ""
-    name, about = Alert.EFFECT_FAILED, effect.effect_id
-    if effect.effect_type == RESUME:
-        if reason == GONE:
-            return
-        name, about = Alert.RESUME_FAILED, effect.run_id
-    elif effect.is_undo:
-        name = Alert.UNDO_FAILED
-    facts = {"key": effect.idempotency_key, "because": reason}
-    await alerts.raise_alert(conn, key=f"{name}:{about}", name=name, facts=facts)
 
 
 def _end(one: Moved) -> DraftEnd:

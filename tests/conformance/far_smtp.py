@@ -23,7 +23,8 @@ from tests.connectors.test_smtp import AMY, WITH_LOGIN, client_tls, server_tls, 
 
 MAIL = b'{"output":{"subject":"About your parcel","body":"It ships Monday."}}'
 HANG = Trouble(hang=True)
-EARLY = ("greeting", "ehlo", "mail", "rcpt", "data")
+DOOR, ENVELOPE = ("greeting", "ehlo"), ("mail", "rcpt", "data")
+EARLY = (*DOOR, *ENVELOPE)
 
 
 @dataclass(slots=True)
@@ -188,14 +189,18 @@ SCENES: dict[str, Scene] = {
     "tls_failed": no_tls,
     "auth_needs_tls": open_line,
     "auth_not_offered": refusing_login(PostOffice()),
-    "smtp_4xx": each(
-        at_steps(Trouble("450 4.2.0 later"), *EARLY),
-        at_steps(Trouble("421 4.3.2 bye"), *EARLY),
+    "door_4xx": each(
+        at_steps(Trouble("450 4.2.0 later"), *DOOR),
+        at_steps(Trouble("421 4.3.2 bye"), *DOOR),
         refusing_login(PostOffice(login=AMY), Trouble("454 4.7.0 later")),
     ),
-    "smtp_5xx": each(
-        at_steps(Trouble("550 5.1.1 no"), *EARLY), refusing_login(PostOffice(login=("amy", "another word")))
+    "door_5xx": each(
+        at_steps(Trouble("550 5.1.1 no"), *DOOR), refusing_login(PostOffice(login=("amy", "another word")))
     ),
+    "smtp_4xx": each(
+        at_steps(Trouble("450 4.2.0 later"), *ENVELOPE), at_steps(Trouble("421 4.3.2 bye"), *ENVELOPE)
+    ),
+    "smtp_5xx": at_steps(Trouble("550 5.1.1 no"), *ENVELOPE),
     "cut_early": each(at_steps(CUT, *EARLY), refusing_login(PostOffice(login=AMY), CUT)),
     "timeout_early": at_steps(HANG, *EARLY, seconds=HANG_SECONDS),
     "sent": at_steps(Trouble("250 2.0.0 queued", done=True), "dot"),

@@ -1,0 +1,37 @@
+"""Tells ops of what was let out and will never arrive: a card that changes notifies nobody.
+
+Not here: what is unknown (settle, rising), or the words (bot/cards/notices).
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from bot.cards.notices import Alert
+from store import alerts
+from store.queries import Connection
+from store.rows import EffectRef
+
+_RESUME: Final = "resume"
+# What the connectors say: nobody waits there any more; nobody at all was reached, so others fare the same.
+_GONE: Final = "gone"
+_UNREACHED: Final = frozenset(
+    {"crowded", "dns_failed", "connection_refused", "connect_failed", "connect_timeout", "tls_failed"}
+)
+
+
+async def tell(conn: Connection, effect: EffectRef, reason: str) -> None:
+    """Raise the alert of an effect that just failed for good, in the transaction of its end.
+
+    Of those who wait for one run's outcome once, and of all that cannot be reached once an hour; whoever is
+    gone waits no more.
+    """
+    if effect.effect_type != _RESUME:
+        name, about = Alert.UNDO_FAILED if effect.is_undo else Alert.EFFECT_FAILED, str(effect.effect_id)
+    elif reason == _GONE:
+        return
+    elif reason in _UNREACHED:
+        name, about = Alert.RESUME_AWAY, f"{datetime.now(UTC):%Y-%m-%dT%H}:{reason}"
+    else:
+        name, about = Alert.RESUME_FAILED, str(effect.run_id)
+    facts = {"key": effect.idempotency_key, "because": reason}
+    await alerts.raise_alert(conn, key=f"{name}:{about}", name=name, facts=facts)
