@@ -4,20 +4,23 @@ Not here: Slack's side of it (examination), how a setting is read (settings), wh
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from bot.connectors.connector import Connector, Kit
 from bot.connectors.reach import Blocked, Reach, Target
 from bot.drafting.faults import DraftFault
 from bot.drafting.model import NO_KEY, Endpoint, ModelClient
 from bot.examination.click import examine_click
 from bot.examination.finding import Finding
+from bot.examination.look_ups import examine_look_ups
 from bot.examination.mail import examine_mail
 from bot.examination.named import find_named_problems
 from bot.examination.workspace import examine_workspace
 from bot.policy.kinds import Policy, PolicyError, load_policy
+from bot.policy.signatures import read_secret
 from bot.policy.terms import Kind
-from bot.registry import find_addresses, find_effect_types, find_gate_modes
+from bot.registry import build_registry, find_addresses, find_effect_types, find_gate_modes
 from bot.settings import SettingProblem, Settings
 from bot.variables import Variables
 from store.database import Database
@@ -69,6 +72,8 @@ async def _findings(
         yield mail
     if isinstance(policy, Policy):
         for finding in _targets(settings, policy):
+            yield finding
+        async for finding in examine_look_ups(_connectors(settings), policy):
             yield finding
         for wrong in find_named_problems(policy, Variables.read()):
             yield Finding(wrong.variable, wrong.mend)
@@ -158,6 +163,16 @@ def _targets(settings: Settings, policy: Policy) -> list[Finding]:
         for where, effect in kind.all_sends
         for key, url in find_addresses(effect).items()
     ]
+
+
+def _connectors(settings: Settings) -> Mapping[str, Connector]:
+    signing = settings.effect_signing_secret
+    kit = Kit(
+        reach=Reach.parse(settings.effect_allowed_hosts),
+        signing_secret=read_secret(signing.get_secret_value()) if signing else None,
+        variables=Variables.read(),
+    )
+    return build_registry(kit).connectors
 
 
 def _address(what: str, read: Target | Blocked) -> Finding:

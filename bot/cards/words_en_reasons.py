@@ -73,6 +73,7 @@ WORDS: Final[dict[str, str]] = {
     "reason.evidence": "the target confirmed it later",
     "reason.found": "found at the target",
     "reason.absent": "not found at the target",
+    "reason.no_proof": "the answer to the look-up proves nothing",
     "reason.no_lookup": "the target cannot be asked",
     "reason.too_many_messages": "too many messages to look through",
     "reason.no_version": "the answer had no version",

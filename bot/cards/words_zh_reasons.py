@@ -73,6 +73,7 @@ WORDS: Final[dict[str, str]] = {
     "reason.evidence": "目标之后确认了",
     "reason.found": "已在目标处找到",
     "reason.absent": "在目标处没有找到",
+    "reason.no_proof": "查询的应答不能证明任何事",
     "reason.no_lookup": "无法向目标查询",
     "reason.too_many_messages": "消息过多，无法逐一查找",
     "reason.no_version": "答复中没有版本",

@@ -164,16 +164,16 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401 - JSON is anything
         return None
 
 
-def says_false(document: object) -> bool:
+def says_false(document: object, *, also: str | None = None) -> bool:
     """Whether an answer denies success: `ok` or `success` is false, also as text (n8n expressions make text).
 
-    A list of one is looked into: n8n's "All Incoming Items" wraps its answer so.
+    A list of one is looked into: n8n's "All Incoming Items" wraps its answer so. `also` names one word more.
     """
     if isinstance(document, list) and len(document) == 1:
-        return says_false(document[0])
+        return says_false(document[0], also=also)
     if not isinstance(document, dict):
         return False
-    return any(_is_false(document.get(name)) for name in ("ok", "success"))
+    return any(_is_false(document.get(name)) for name in ("ok", "success", also))
 
 
 def _is_false(said: object) -> bool:

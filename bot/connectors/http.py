@@ -20,6 +20,7 @@ EFFECT_TYPE = "http"
 OUTCOMES: tuple[Row, ...] = answers.OUTCOMES
 
 FOUND, ABSENT, CONFLICT = 200, 404, 409
+STARTED = {"message": "Workflow was started"}  # n8n's answer to every call, where none was made for it.
 
 
 class HttpConnector:
@@ -62,7 +63,10 @@ class HttpConnector:
         return dress.keep_out_of(judged)
 
     async def look_up(self, effect: Effect) -> LookUpOutcome:
-        """GET the policy's `lookup`: 200 is found, 404 is absent, anything else says nothing."""
+        """GET the policy's `lookup`: 200 is found, 404 is absent, anything else says nothing.
+
+        Nor does a 200 that no look-up gave: a page for people, as of a login, or n8n's own first answer.
+        """
         outside_transaction()
         return await self._look_up(effect, within_seconds=effect.policy.timeout_seconds)
 
@@ -119,8 +123,10 @@ def _read_look_up(answer: Answered, response_id: str | None) -> LookUpOutcome:
         return NoAnswer(answer.flaw)
     document = read_json(answer.body)
     provider_id = id_at(document, response_id)
-    if says_false(document):
+    if says_false(document, also="found"):
         return NoAnswer("says_false")
     if response_id is not None and provider_id is None:
         return NoAnswer("no_response_id")
+    if response_id is None and (document == STARTED or answer.body.lstrip().startswith(b"<")):
+        return NoAnswer("no_proof")
     return Found(provider_id)

@@ -238,6 +238,26 @@ async def test_look_up_answers(fault: Fault, expected: LookUpOutcome, world: Wor
     assert await http.look_up(effect) == expected
 
 
+# Where no id is asked for, a 200 that no look-up gave proves nothing.
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"message":"Workflow was started"}', NoAnswer("no_proof")),
+        ("\n<!doctype html><title>Log in</title>", NoAnswer("no_proof")),
+        ('{"found":false}', NoAnswer("says_false")),
+        ('[{"found":"false"}]', NoAnswer("says_false")),
+        ('{"found":true}', Found(None)),
+        ('{"message":"sent"}', Found(None)),
+        ("", Found(None)),
+        ("yes", Found(None)),
+    ],
+)
+async def test_look_up_without_an_id(body: str, expected: LookUpOutcome, world: WorldServer) -> None:
+    world.world.misbehave("/webhook/sent/", status(200, body=body))
+    effect = make_effect(webhook(world), lookup=look_up_at(world), response_id=None)
+    assert await make_http().look_up(effect) == expected
+
+
 # Without a lookup there is no answer, and without response_id a 200 is found without an id.
 async def test_look_up_by_policy(world: WorldServer) -> None:
     http = make_http()

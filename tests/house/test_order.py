@@ -41,7 +41,8 @@ GROUND = {
     "bot.cards": "text lives views words_en words_en_answers words_en_reasons words_zh words_zh_answers"
     " words_zh_reasons words blocks diff draft status facts notices review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing dress probe letter submission",
-    "bot.flow": "checkpoints batches ballots judging holding hands budget wishes forms tally weighing"
+    "bot.flow": "failures checkpoints batches ballots judging holding hands budget wishes forms tally"
+    " weighing"
     " opening parts arrive lanes resting settle outgoing giveback checking guarding claiming recorder life"
     " picture naming notes drawing pages turns setback posting",
     "bot.doors": (
