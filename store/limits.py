@@ -3,7 +3,7 @@
 Not here: what fits (bot/policy/caps), targets that fail (store/targets), or the claim itself (store/outbox).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -172,9 +172,25 @@ async def measure_sends(conn: Connection, lanes: Sequence[int]) -> dict[int, Lan
     return {row.lane: row for row in await _SENDS.rows(conn, {"lanes": list(lanes)}, LaneUse)}
 
 
-async def pick_effects(conn: Connection, most: Mapping[int, int], kinds: Sequence[str]) -> list[PickedRow]:
-    """Look at the due effects of lanes that are held, at most so many a lane; nothing is taken by it."""
-    params = {"lanes": list(most.keys()), "most": list(most.values()), "kinds": list(kinds)}
+async def pick_effects(
+    conn: Connection,
+    most: Mapping[int, int],
+    kinds: Sequence[str],
+    *,
+    ours: Collection[int],
+    kind_gone_seconds: float,
+) -> list[PickedRow]:
+    """Look at the due effects of lanes that are held, at most so many a lane; nothing is taken by it.
+
+    In other lanes than `ours` only at those that have been due for `kind_gone_seconds`.
+    """
+    params = {
+        "lanes": list(most.keys()),
+        "most": list(most.values()),
+        "ours": [lane in ours for lane in most],
+        "kinds": list(kinds),
+        "kind_gone_seconds": kind_gone_seconds,
+    }
     return await _PICK.rows(conn, params, PickedRow)
 
 

@@ -3,7 +3,7 @@
 Not here: unknown outcomes (store/unknowns), what follows for drafts (store/settling), or the sending.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -70,7 +70,8 @@ class _Id(Row):
 class Room:
     """How much may be claimed: in all, a lane, and by the lanes that have less or more than that.
 
-    `chosen` are effects of lanes that claims pass by, picked under the locks of this transaction.
+    `chosen` are effects of lanes that claims pass by, picked under the locks of this transaction. Effects of
+    other kinds than `kinds` (None: there are none) are taken only once due for `kind_gone_seconds`.
     """
 
     most: int
@@ -81,6 +82,12 @@ class Room:
     timeout_seconds: int
     extra_seconds: int
     chosen: Sequence[UUID] = ()
+    kinds: Collection[str] | None = None
+    kind_gone_seconds: float = 0.0
+
+    def has(self, kind: str) -> bool:
+        """Whether the claimer's policy has this kind."""
+        return self.kinds is None or kind in self.kinds
 
 
 async def claim_effects(conn: Connection, owner: str, room: Room) -> list[ClaimedRow]:
@@ -96,6 +103,8 @@ async def claim_effects(conn: Connection, owner: str, room: Room) -> list[Claime
             "lane_slots": list(room.lanes.values()),
             "effect_types": list(room.effect_types),
             "chosen": list(room.chosen),
+            "kinds": None if room.kinds is None else list(room.kinds),
+            "kind_gone_seconds": room.kind_gone_seconds,
             "timeout_seconds": room.timeout_seconds,
             "extra_seconds": room.extra_seconds,
         },

@@ -17,6 +17,7 @@ import httpcore2
 
 from bot.connectors.dial import GuardedBackend, NotPermitted, NotResolved, Resolve, resolve_host
 from bot.connectors.reach import Blocked, Reach, Target
+from bot.policy.elapsed import elapsed_seconds
 
 BODY_BYTES = 256 * 1024  # As much as we take ourselves at intake; an n8n node may answer with all its items.
 IN_FLIGHT = 32  # Requests open to one target at once: it must not hold all our sockets when it hangs.
@@ -59,8 +60,9 @@ class Failed:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far one request got: it decides what a failure proves."""
+    """How far one request got: it decides what a failure proves. `ends` is when its time is over."""
 
+    ends: float
     step: str = "waiting"
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -73,6 +75,8 @@ class _Progress:
         elif event == "connection.start_tls.started":
             self.step = "securing"
         elif event == "http11.send_request_headers.started":
+            if elapsed_seconds() > self.ends:
+                raise TimeoutError  # The machine slept: whoever gave us the time has given us up by now.
             self.step = "sending"  # from here on a byte may have left
 
     def answered(self, flaw: str | None = None) -> Answered:
@@ -106,7 +110,7 @@ class Exchange:
         target = self._reach.check_url(call.url)
         if isinstance(target, Blocked):
             return Failed(target.reason)
-        progress = _Progress()
+        progress = _Progress(elapsed_seconds() + within_seconds)
         try:
             async with asyncio.timeout(within_seconds), self._place(target):
                 return await self._converse(call, target, progress)

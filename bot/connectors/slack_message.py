@@ -3,7 +3,6 @@
 Not here: the cards of our own (bot/flow/show). What was approved is drawn as literal text, never as mrkdwn.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from bot.connectors.answers import Row, by_cause, clean_id, settle
 from bot.connectors.connector import Effect, Kit, made_at
 from bot.contracts.outcome import LookUpOutcome, NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
+from bot.policy.elapsed import elapsed_seconds
 from bot.policy.values import is_channel_or_user
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
 from bot.slack.client import Block, Marks, SlackClient
@@ -32,6 +32,7 @@ OUTCOMES: tuple[Row, ...] = (
     Row("no_text", Refused, "the output has neither a text nor a body", asked=False),
     Row("shared_channel", Refused, "people of another company read that channel", asked=False),
     Row("not_delivered", NotSent, "no connection to Slack came about", "(what it was)"),
+    Row("late", NotSent, "the time was up before the message was posted: the machine slept", asked=False),
     Row("limited", NotSent, "Slack: too many calls; not before Retry-After"),
     Row("not_looked", NotSent, "Slack did not say what the channel is, so nothing was posted"),
     # Slack's own words for "not now"; it says so before it does anything.
@@ -71,14 +72,15 @@ class SlackMessageConnector:
             return settle("slack_not_set", _TABLE)
         if channel is None or text is None:
             return settle("bad_channel" if channel is None else "no_text", _TABLE)
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + effect.policy.timeout_seconds
+        ends = elapsed_seconds() + effect.policy.timeout_seconds
         if not channel.startswith(_NO_CHANNELS):
             asked = await self._slack.within(effect.policy.timeout_seconds).conversation(channel)
             hindrance = _judge_channel(asked)
             if hindrance is not None:
                 return hindrance
-        slack = self._slack.within(ends - loop.time())
+        if elapsed_seconds() > ends:
+            return settle("late", _TABLE)
+        slack = self._slack.within(ends - elapsed_seconds())
         return _judge_post(
             await slack.post(channel, text=_fallback(text), blocks=[_draw(text)], marks=_marks(effect))
         )

@@ -25,6 +25,7 @@ from bot.connectors.dial import CANDIDATES, Resolve
 from bot.connectors.exchange import system_trust
 from bot.connectors.letter import Letter
 from bot.environment import MailServer
+from bot.policy.elapsed import elapsed_seconds
 
 SHUTTING_DOWN: Final = (
     421  # The server leaves: said after the final dot, it does not say what it did with the mail.
@@ -51,13 +52,23 @@ class _NoLogin(Exception):
 
 @dataclass(slots=True)
 class _Progress:
-    """How far it got. Nobody delivers a mail whose final dot was not sent; from then on nobody knows."""
+    """How far it got. Nobody delivers a mail whose final dot was not sent; from then on nobody knows.
 
+    `ends` is when its time is over.
+    """
+
+    ends: float
     step: str = "connecting"
 
     @property
     def is_ambiguous(self) -> bool:
         return self.step == "dot"
+
+    def to_the_dot(self) -> None:
+        """Go on to the final dot. Raises TimeoutError where the machine slept: we were given up."""
+        if elapsed_seconds() > self.ends:
+            raise TimeoutError
+        self.step = "dot"
 
     def answered(self, code: int) -> Ended:
         """What a reply other than the wished one means at this step."""
@@ -107,7 +118,7 @@ class Submission:
         return await self._within(within_seconds, None)
 
     async def _within(self, seconds: float, letter: Letter | None) -> Ended:
-        progress = _Progress()
+        progress = _Progress(elapsed_seconds() + seconds)
         try:
             async with asyncio.timeout(seconds), self._connected(progress) as client:
                 await self._prepare(client, progress)
@@ -201,7 +212,7 @@ async def _submit(client: SMTP, letter: Letter, progress: _Progress) -> None:
     protocol = client.protocol
     if protocol is None:
         raise SMTPServerDisconnected("Connection lost")
-    progress.step = "dot"  # Written in one piece: from here on the dot may have arrived.
+    progress.to_the_dot()  # Written in one piece: from here on the dot may have arrived.
     protocol.write(letter.data + b".\r\n")
     _expect(2, await protocol.read_response())
 

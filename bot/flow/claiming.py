@@ -12,7 +12,13 @@ from typing import Final
 from bot.flow import guarding
 from bot.flow.lanes import Lanes
 from bot.policy.kinds import Policy
-from bot.policy.limits import CLAIM_BATCH, EFFECT_LEASE_EXTRA_SECONDS, EFFECT_TIMEOUT_SECONDS, LANE_SLOTS
+from bot.policy.limits import (
+    CLAIM_BATCH,
+    EFFECT_KIND_GONE_SECONDS,
+    EFFECT_LEASE_EXTRA_SECONDS,
+    EFFECT_TIMEOUT_SECONDS,
+    LANE_SLOTS,
+)
 from store import outbox
 from store.database import Database
 from store.outbox import Room
@@ -56,6 +62,8 @@ class Claims:
             enabled=self.enabled,
             timeout_seconds=EFFECT_TIMEOUT_SECONDS,
             extra_seconds=EFFECT_LEASE_EXTRA_SECONDS,
+            kinds=None if self.policy is None else self.policy.kinds.keys(),
+            kind_gone_seconds=EFFECT_KIND_GONE_SECONDS,
         )
 
     async def claim(self) -> list[ClaimedRow]:

@@ -79,7 +79,13 @@ async def _claim(conn: Connection, owner: str, room: Room, found: Sequence[Guard
     if not any(slots.values()):
         return Turn(is_cut=bool(slots), wait_seconds=_wait_seconds(held, {}))
     most = {one.lane: _look_at(one, slots[one.lane], held) for one in held.lanes}
-    picked = await limits.pick_effects(conn, most, list(held.limits))
+    picked = await limits.pick_effects(
+        conn,
+        most,
+        list(held.limits),
+        ours={one.lane for one in held.lanes if room.has(one.kind)},
+        kind_gone_seconds=room.kind_gone_seconds,
+    )
     candidates = [Candidate(**row.model_dump()) for row in picked]
     choice = choose(
         candidates, {kind: _left(one, held.used[kind]) for kind, one in held.limits.items()}, slots

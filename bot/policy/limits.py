@@ -25,7 +25,10 @@ UNAVAILABLE_RETRY_AFTER_SECONDS: Final = (
 # Drafting
 LEASE_SECONDS: Final = 60  # Three renewals may be missed before another worker takes over.
 RENEW_SECONDS: Final = 20  # A third of the lease.
-KIND_GONE_SECONDS: Final = 60  # A kind that our policy lacks: while policies change, another process has it.
+# How long work of a kind that our policy lacks is left to others: while policies change, another process has
+# it, which may be busy drafting, and sends at once.
+KIND_GONE_SECONDS: Final = 300
+EFFECT_KIND_GONE_SECONDS: Final = 15
 PROCESSING_SECONDS: Final = (
     30 * 60
 )  # All tries and repairs of one claim; past it the owner itself is the fault.

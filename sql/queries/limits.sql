@@ -121,16 +121,18 @@ SELECT asked.lane, under_way.n AS in_flight, recent.second, recent.minute,
 
 -- name: pick_effects
 -- Due effects of lanes that are held, at most so many a lane in the order of their queue, as a claim would take them,
--- with what the approved revision says that they are worth, and whether another effect of the same draft has taken that
+-- those of kinds that the claimer's policy lacks later than others, with what the approved revision says that they are worth, and whether another effect of the same draft has taken that
 -- from the cap already; and those that may have left before and wait to be sent again, wherever in the queue they stand.
 WITH room AS MATERIALIZED (
-    SELECT lane, slots FROM unnest(%(lanes)s::bigint[], %(most)s::integer[]) AS asked (lane, slots)
+    SELECT lane, slots, CASE WHEN is_ours THEN now()
+                             ELSE now() - interval '1 second' * %(kind_gone_seconds)s::double precision END AS due_by
+      FROM unnest(%(lanes)s::bigint[], %(most)s::integer[], %(ours)s::boolean[]) AS asked (lane, slots, is_ours)
 ), queued AS MATERIALIZED (
     SELECT due.effect_id
       FROM room
      CROSS JOIN LATERAL (
            SELECT e.effect_id FROM effect_outbox AS e
-            WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= now()
+            WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= room.due_by
               AND (e.not_before IS NULL OR e.not_before <= now())
               AND (e.fresh_until IS NULL OR e.fresh_until > now() OR e.ambiguous_at IS NOT NULL)
               AND (e.after_id IS NULL OR (

@@ -2,8 +2,9 @@
 -- Take due effects for an owner that is about to send them, at most so many a lane. Lanes are walked by their index,
 -- so a lane's long queue costs the others nothing; which lanes come first when not all fit is left to chance. Lanes
 -- that are held to limits or whose target rests are passed by: of those the caller names what it chose under locks.
--- Effects that were approved together go side by side, but for what one of them waits for. The commit is not waited
--- for: a claim that a crash loses was not started, and the start's own commit makes both durable.
+-- Effects that were approved together go side by side, but for what one of them waits for. Those of kinds that the
+-- claimer's policy lacks are left to others for a while: hosts and variables come and go with kinds. The commit is not
+-- waited for: a claim that a crash loses was not started, and the start's own commit makes both durable.
 -- zero rows: nothing is due, or the kill switch is closed
 WITH RECURSIVE gate AS MATERIALIZED (
     SELECT scope, set_config('synchronous_commit', 'off', true)
@@ -20,7 +21,9 @@ WITH RECURSIVE gate AS MATERIALIZED (
             WHERE e.state = 'pending' AND e.lane > lanes.lane
             ORDER BY e.lane LIMIT 1) AS beyond
 ), room AS MATERIALIZED (
-    SELECT lanes.lane, coalesce(known.slots, %(slots)s::integer) AS slots
+    SELECT lanes.lane, coalesce(known.slots, %(slots)s::integer) AS slots,
+           CASE WHEN %(kinds)s::text[] IS NULL OR lanes.kind = ANY(%(kinds)s::text[]) THEN now()
+                ELSE now() - interval '1 second' * %(kind_gone_seconds)s::double precision END AS due_by
       FROM lanes
       LEFT JOIN unnest(%(lanes)s::bigint[], %(lane_slots)s::integer[]) AS known (lane, slots) ON known.lane = lanes.lane
      WHERE lanes.effect_type = ANY(%(effect_types)s::text[])
@@ -35,7 +38,7 @@ WITH RECURSIVE gate AS MATERIALIZED (
       FROM room
      CROSS JOIN LATERAL (
            SELECT e.effect_id FROM effect_outbox AS e
-            WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= now()
+            WHERE e.state = 'pending' AND e.lane = room.lane AND e.next_attempt_at <= room.due_by
               AND (e.not_before IS NULL OR e.not_before <= now())
               AND (e.fresh_until IS NULL OR e.fresh_until > now() OR e.ambiguous_at IS NOT NULL)
               AND (e.after_id IS NULL OR (

@@ -5,14 +5,17 @@
 -- sequential scan where there is an index. Compiling plans costs more than they do. Our joins are written in the order
 -- in which they are to be made, so few orders are tried: planning the largest takes a third of the time, and every
 -- ANALYZE has it planned again on each connection. Between the statements of a pipeline a session is not idle: only
--- the limit of a whole transaction, which PostgreSQL has since 17, lets go of what a frozen process holds there.
+-- the limit of a whole transaction, which PostgreSQL has since 17, lets go of what a frozen process holds there. A commit
+-- that was answered must outlive a crash of the server: a database or role that is set not to wait for it loses here.
 SELECT set_config('lock_timeout', %(lock_timeout)s, false), set_config('statement_timeout', %(statement_timeout)s, false),
        set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, false),
        CASE WHEN current_setting('server_version_num')::integer >= 170000
             THEN set_config('transaction_timeout', %(transaction_timeout)s, false) END,
        set_config('TimeZone', 'UTC', false), set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
-       set_config('join_collapse_limit', '4', false), set_config('from_collapse_limit', '4', false);
+       set_config('join_collapse_limit', '4', false), set_config('from_collapse_limit', '4', false),
+       CASE WHEN current_setting('synchronous_commit') = 'off'
+            THEN set_config('synchronous_commit', 'on', false) END;
 
 -- name: take_role
 -- Take the restricted role, whoever connected.

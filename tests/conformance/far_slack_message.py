@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
+from bot.connectors import slack_message
 from bot.connectors.connector import Connector, Effect, Kit, perform
 from bot.connectors.slack_message import build as build_slack
 from bot.contracts.outcome import SendOutcome
@@ -17,7 +19,7 @@ from bot.demo.slack_server import SlackStandIn
 from bot.demo.slack_workspace import C_REVIEW, C_SHARED
 from bot.slack.client import SlackClient
 from tests.conformance.far import Scene, closed_port
-from tests.connectors.effects import make_effect
+from tests.connectors.effects import make_effect, slept
 
 POST = "chat.postMessage"
 LOOK = "conversations.info"
@@ -142,6 +144,12 @@ async def no_connection(harness: SlackHarness) -> list[SendOutcome]:
     ]
 
 
+async def asleep(harness: SlackHarness) -> list[SendOutcome]:
+    """A machine that sleeps for an hour between the channel and the message."""
+    with mock.patch.object(slack_message, "elapsed_seconds", slept(3600)):
+        return [await perform(harness.connector, harness.effect())]
+
+
 NO_TEXT: tuple[Any, ...] = ({}, {"text": " "}, {"text": 3}, [], {"subject": "x"})
 SCENES: dict[str, Scene] = {
     "slack_not_set": not_set,
@@ -149,6 +157,7 @@ SCENES: dict[str, Scene] = {
     "no_text": changed(*(saying(output) for output in NO_TEXT)),
     "shared_channel": changed({"target": C_SHARED}),
     "not_delivered": no_connection,
+    "late": asleep,
     "limited": each(
         *(met(way, *(fault.limited(wait) for wait in ("7", "0", "-5", "soon", None))) for way in (POST, LOOK))
     ),

@@ -4,6 +4,7 @@ Not here: the far side (bot/demo/world).
 """
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 from uuid import UUID
 
@@ -83,3 +84,9 @@ def resolves_to(*answers: list[str]) -> Callable[[str, int], Any]:
         return left.pop(0) if len(left) > 1 else left[0]
 
     return resolve
+
+
+def slept(seconds: float) -> Callable[[], float]:
+    """A clock of elapsed time by which the machine slept so long after its first reading."""
+    readings = chain([0.0], repeat(seconds))
+    return lambda: next(readings)

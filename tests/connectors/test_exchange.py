@@ -15,7 +15,7 @@ from bot.connectors.reach import Reach
 from bot.demo import world as far
 from bot.demo.world import Fault, status
 from bot.demo.world_server import WorldServer
-from tests.connectors.effects import webhook
+from tests.connectors.effects import slept, webhook
 
 LOCAL = Reach.parse("127.0.0.1, sink.test")
 HANG_SECONDS = 0.2
@@ -51,6 +51,16 @@ async def test_deadline_before_the_request_left(world: WorldServer) -> None:
     secure = f"https://127.0.0.1:{world.port}/"
     answer = await Exchange(LOCAL).call(post(secure), within_seconds=HANG_SECONDS)
     assert answer == Failed("connect_timeout")
+
+
+# A machine that slept while it connected sends nothing when it wakes: others have been at it since.
+async def test_slept_before_the_request_left(world: WorldServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange_module, "elapsed_seconds", slept(3600))
+    answer = await Exchange(LOCAL).call(post(webhook(world)), within_seconds=60)
+    assert answer == Failed("connect_timeout")
+    assert not world.world.journal
+    monkeypatch.setattr(exchange_module, "elapsed_seconds", slept(59))
+    assert isinstance(await Exchange(LOCAL).call(post(webhook(world)), within_seconds=60), Answered)
 
 
 # A peer that does not speak TLS has seen no byte of the request either.

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.connectors import slack_message
 from bot.connectors.connector import Effect, Kit
 from bot.connectors.slack_message import SlackMessageConnector, build
 from bot.contracts.outcome import Absent, Found, NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
@@ -27,7 +28,7 @@ from bot.demo.slack_workspace import (
 )
 from bot.slack.client import SlackClient
 from store.ids import new_id
-from tests.connectors.effects import make_effect
+from tests.connectors.effects import make_effect, slept
 
 POST = "chat.postMessage"
 HOSTILE = "<!channel> *now* <https://evil.example|here> @alice & `x`\n:tada: <@U0ALICE>"
@@ -275,6 +276,15 @@ async def test_silent(slack: SlackStandIn, connector: SlackMessageConnector) -> 
     slack.faults.order(POST, fault.hanging(after_work=True))
     async with asyncio.timeout(60):
         assert await connector.send(effect(timeout_seconds=1)) == Unknown("timeout")
+
+
+# A machine that slept before it posts nothing when it wakes: others have been at it since.
+async def test_slept(
+    slack: SlackStandIn, connector: SlackMessageConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slack_message, "elapsed_seconds", slept(3600))
+    assert await connector.send(effect(timeout_seconds=60)) == NotSent("late")
+    assert posted(slack) == []
 
 
 # Without a client there is no message.

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.connectors import submission
 from bot.connectors.connector import Effect, Kit, perform
 from bot.connectors.smtp import SmtpConnector, build
 from bot.contracts.outcome import NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.demo.mail import CUT, STEPS, PostOffice, Trouble, serve_mail
 from bot.environment import MailServer
-from tests.connectors.effects import EFFECT_ID, make_effect, resolves_to
+from tests.connectors.effects import EFFECT_ID, make_effect, resolves_to, slept
 
 TLS = Path(__file__).parent / "tls"
 MESSAGE_ID = f"{EFFECT_ID}@stet.example"
@@ -163,6 +164,13 @@ async def test_silent_early(office: PostOffice, step: str) -> None:
     office.misbehave(step, HANG)
     async with asyncio.timeout(60):
         assert await send(office, timeout_seconds=HANG_SECONDS) == NotSent("timeout_early")
+
+
+# A machine that slept before it sends nothing when it wakes: others have been at it since.
+async def test_slept_before_the_dot(office: PostOffice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submission, "elapsed_seconds", slept(3600))
+    assert await send(office, timeout_seconds=60) == NotSent("timeout_early")
+    assert office.mails == []
 
 
 # From the final dot on a cut or a silence leaves it open, taken or not.

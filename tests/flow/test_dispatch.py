@@ -14,8 +14,10 @@ import pytest
 from bot.connectors.connector import Effect
 from bot.contracts.outcome import NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.flow import dispatch as dispatching
+from bot.policy.kinds import load_policy
 from store.database import Database
 from tests import makers
+from tests.flow.conftest import POLICY
 from tests.flow.outlets import Scripted, actions, dispatch, dispatcher, effect_row, make_due
 
 ASLEEP_TOO = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # The one that does not stand still.
@@ -263,6 +265,22 @@ async def test_order(
     await one.quiet()
     assert [call.effect_id for call in mail.calls] == ([first] if older == "pending" else [second] * sent)
     assert len(resume.calls) == 1
+
+
+# An effect of a kind that our policy lacks is left to a process that has it, with limits and without; where
+# it is still there after a while, nobody has, and it leaves by what was approved.
+@pytest.mark.parametrize("limited", [False, True])
+async def test_kind_of_another_policy(db: Database, dsn: str, *, limited: bool) -> None:
+    sink = Scripted()
+    makers.make_effect(dsn)
+    if limited:
+        makers.limit(dsn, concurrency=5)
+    without = load_policy(POLICY.replace("customer_email", "other_kind"))
+    await dispatch(db, sink, policy=without)
+    assert sink.calls == []
+    makers.change(dsn, "UPDATE effect_outbox SET next_attempt_at = now() - interval '16 seconds'")
+    await dispatch(db, sink, policy=without)
+    assert len(sink.calls) == 1
 
 
 # A resume effect needs no head, moves no run or draft, and takes only its bounds from the policy.

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from store import alerts, database
 from store.database import Database, outside_transaction
@@ -112,6 +113,20 @@ async def test_network_is_refused_in_a_transaction(db: Database) -> None:
         async with db.transaction():
             raise LookupError
     await call()
+
+
+# What was committed outlives a crash of the server, though the database is set not to wait for that; one that
+# waits for its standbys too is left so.
+@pytest.mark.parametrize(("given", "kept"), [("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")])
+async def test_commits_are_waited_for(own_dsn: str, given: str, kept: str) -> None:
+    with psycopg.connect(own_dsn, autocommit=True) as conn:
+        name = sql.Identifier(conn.info.dbname)
+        conn.execute(
+            sql.SQL("ALTER DATABASE {} SET synchronous_commit = {}").format(name, sql.Literal(given))
+        )
+    async with opened(own_dsn) as db, db.connection() as conn:
+        found = await (await conn.execute("SELECT current_setting('synchronous_commit') AS value")).fetchone()
+    assert found == (kept,)
 
 
 # A pipeline does not know how many rows a statement touched: one that must touch some is refused there.

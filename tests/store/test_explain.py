@@ -199,6 +199,8 @@ EFFECT_CLAIM: Params = {
     "chosen": [],
     "timeout_seconds": 10,
     "extra_seconds": 30,
+    "kinds": ["mail"],
+    "kind_gone_seconds": 15,
 }
 HTTP_LANE = 2262102016328052233  # hashtextextended('http mail https://sink.example/0', 0)
 OWN: Params = {"kinds": ["mail"], "kind_gone_seconds": 60}
@@ -220,7 +222,7 @@ RECURRING: tuple[tuple[str, Params, Sequence[str]], ...] = (
     ("claim_effects", EFFECT_CLAIM, ["effects_due", "effects_open_by_draft_key"]),
     ("claim_effects", EFFECT_CLAIM | {"most": 0, "chosen": IDS}, ["effect_outbox_pkey"]),
     ("find_guarded_lanes", {"enabled": True, "effect_types": ["http"]}, ["effects_due"]),
-    ("pick_effects", {"lanes": [HTTP_LANE], "most": [MOST], "kinds": ["mail"]}, ["effects_due"]),
+    ("pick_effects", OWN | {"lanes": [HTTP_LANE], "most": [MOST], "ours": [True]}, ["effects_due"]),
     ("measure_sends", {"lanes": [HTTP_LANE]}, ["effects_leased", "departures_of_lane"]),
     ("measure_kinds", {"kinds": ["mail"]}, ["departures_of_kind", "effect_outbox_pkey"]),
     ("forget_departures", {"most": MOST}, ["departures_of_kind"]),

@@ -17,4 +17,4 @@ def test_due_means_the_same() -> None:
     (claimed,) = DUE.findall(query("claim_effects").text)
     (picked,) = DUE.findall(query("pick_effects").text)
     assert claimed == picked
-    assert "next_attempt_at <= now()" in claimed
+    assert "next_attempt_at <= room.due_by" in claimed
