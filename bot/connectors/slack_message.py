@@ -13,8 +13,9 @@ from bot.contracts.outcome import LookUpOutcome, NoAnswer, NotSent, Refused, Sen
 from bot.policy.elapsed import elapsed_seconds
 from bot.policy.values import is_channel_or_user
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
-from bot.slack.client import Block, Marks, SlackClient
+from bot.slack.client import Block, SlackClient
 from bot.slack.find import find_marked
+from bot.slack.marks import Marks
 from store.database import outside_transaction
 
 EFFECT_TYPE = "slack_message"

@@ -18,8 +18,9 @@ from bot.cards.lives import Who
 from bot.cards.words import template
 from bot.contracts.outcome import Found
 from bot.slack.answer import SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
-from bot.slack.client import Marks, SlackClient
+from bot.slack.client import SlackClient
 from bot.slack.find import find_marked
+from bot.slack.marks import Marks
 from bot.slack.pace import Pace
 from store import alerts, unknowns
 from store.alerts import AlertRow

@@ -26,8 +26,8 @@ from bot.flow.setback import (
 )
 from bot.flow.turns import HISTORY, POST, UPDATE
 from bot.slack.answer import SlackAnswer, SlackOk
-from bot.slack.client import Marks
 from bot.slack.find import find_marked
+from bot.slack.marks import Marks
 from store import cards, tokens
 from store.cards import CardHold, Shown
 from store.errors import LostRace

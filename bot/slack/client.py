@@ -6,9 +6,7 @@ How fast calls may follow each other is in `pace`; nothing here tries again, wai
 import asyncio
 import copy
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -19,38 +17,22 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook import WebhookResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.slack.answer import FAULTS, SlackAnswer, SlackUnknown, read_answer, read_fault, read_hook_answer
+from bot.slack.answer import (
+    FAULTS,
+    SlackAnswer,
+    SlackOk,
+    SlackUnknown,
+    read_answer,
+    read_fault,
+    read_hook_answer,
+)
+from bot.slack.marks import Marks
 from store.database import outside_transaction
 
 Block = Mapping[str, Any]
 
 DEADLINE_SECONDS: Final = 10.0  # A card worker can wait so long; what takes Slack longer is an outage.
 HISTORY_PAGE: Final = 200  # Slack advises at most 200 and allows 999 (docs, conversations.history).
-
-_EVENT_TYPE: Final = re.compile(r"[a-z][a-z0-9_]{0,254}")
-_OPAQUE: Final = re.compile(r"[A-Za-z0-9_.:\-]{0,128}")
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """Message metadata by which a post is found again: flat, and opaque, for every app and user can read it.
-
-    Raises ValueError on a name Slack would refuse, or on a value that looks like text.
-    """
-
-    event_type: str
-    values: Mapping[str, str | int]
-
-    def __post_init__(self) -> None:
-        names = [self.event_type, *self.values]
-        if not all(_EVENT_TYPE.fullmatch(name) for name in names):
-            raise ValueError("metadata names are a-z, 0-9 and _, and begin with a letter")
-        if not all(_OPAQUE.fullmatch(str(value)) for value in self.values.values()):
-            raise ValueError("metadata values are ids or hashes, never text")
-
-    def as_slack(self) -> dict[str, Any]:
-        """The shape that chat.postMessage takes."""
-        return {"event_type": self.event_type, "event_payload": dict(self.values)}
 
 
 class SlackClient:
@@ -76,6 +58,13 @@ class SlackClient:
         if is_loopback(base_url):
             self.sdk.proxy = None  # The SDK ignores NO_PROXY, and a stand-in is never behind a proxy.
         self._deadline_seconds = deadline_seconds
+        self._whoami: dict[str, Any] = {}  # Shared by copies.
+
+    @property
+    def bot_id(self) -> str | None:
+        """Our bot as messages name their author, once Slack has told by `auth_test`."""
+        found = self._whoami.get("bot_id")
+        return found if isinstance(found, str) else None
 
     def within(self, seconds: float) -> "SlackClient":
         """The same client, same connections, with another deadline: for calls made while a person waits."""
@@ -236,7 +225,10 @@ class SlackClient:
 
     async def auth_test(self) -> SlackAnswer:
         """Who we are, and `scopes`."""
-        return await self._write("auth.test")
+        answer = await self._write("auth.test")
+        if isinstance(answer, SlackOk):
+            self._whoami |= answer.data
+        return answer
 
     async def _write(self, method: str, **arguments: Any) -> SlackAnswer:  # noqa: ANN401 - whatever Slack takes
         body = {name: value for name, value in arguments.items() if value is not None}

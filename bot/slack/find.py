@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from bot.contracts.outcome import Absent, Found, LookUpOutcome, NoAnswer
 from bot.slack.answer import SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
-from bot.slack.client import Marks, SlackClient
+from bot.slack.client import SlackClient
+from bot.slack.marks import Marks
 
 PAGES: Final = 10  # 2,000 messages since the post: a channel that busy needs a person, not more reading.
 
@@ -18,11 +19,13 @@ async def find_marked(
 ) -> LookUpOutcome:
     """Found(ts) of the message with exactly these marks, Absent if every page since `oldest` was read.
 
+    Another app may have copied the message, marks and all: one of our own goes before such a copy.
     Anything short of that is NoAnswer. With `thread_ts` the thread is read, for a channel's history leaves
     out replies (docs, conversations.history). Slack says nothing about how soon a post shows up: Absent right
     after a post proves nothing.
     """
     cursor: str | None = None
+    copied: str | None = None
     for _ in range(PAGES):
         answer = (
             await client.history(channel, oldest=oldest, cursor=cursor)
@@ -31,10 +34,14 @@ async def find_marked(
         )
         match answer:
             case SlackOk(data=page):
-                found = _marked(page.get("messages"), marks)
+                for message in _marked(page.get("messages"), marks):
+                    ts = str(message["ts"])
+                    if client.bot_id in (None, message.get("bot_id")):
+                        return Found(ts)
+                    copied = ts
                 cursor = _next_cursor(page)
-                if found is not None or not cursor:
-                    return Absent() if found is None else Found(found)
+                if not cursor:
+                    return Absent() if copied is None else Found(copied)
             case SlackLimited():
                 return NoAnswer("limited")
             case SlackRefused(error=word) | SlackNotDelivered(reason=word) | SlackUnknown(reason=word):
@@ -42,12 +49,10 @@ async def find_marked(
     return NoAnswer("too_many_messages")
 
 
-def _marked(messages: object, marks: Marks) -> str | None:
+def _marked(messages: object, marks: Marks) -> list[Mapping[str, Any]]:
     wanted = marks.as_slack()
-    for message in messages if isinstance(messages, Sequence) else ():
-        if isinstance(message, Mapping) and message.get("metadata") == wanted:
-            return str(message["ts"])
-    return None
+    found = messages if isinstance(messages, Sequence) else ()
+    return [one for one in found if isinstance(one, Mapping) and one.get("metadata") == wanted]
 
 
 def _next_cursor(page: Mapping[str, Any]) -> str | None:

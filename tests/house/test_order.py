@@ -34,7 +34,7 @@ GROUND = {
     "bot.contracts": "fields click strict_json",
     "bot.policy": "elapsed limits values requests ahead clauses caps earned rules snapshot terms"
     " contradictions kinds people",
-    "bot.slack": "answer client line",
+    "bot.slack": "marks answer client line",
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
     "bot.gates": "gate",

@@ -19,7 +19,8 @@ from bot.slack.answer import (
     read_answer,
     retry_after,
 )
-from bot.slack.client import Marks, SlackClient
+from bot.slack.client import SlackClient
+from bot.slack.marks import Marks
 from store import database
 from store.errors import NetworkInTransaction
 

@@ -3,10 +3,12 @@
 from bot.contracts.outcome import Absent, Found, NoAnswer
 from bot.demo import slack_faults as fault
 from bot.demo.slack_server import SlackStandIn
-from bot.demo.slack_workspace import C_NOT_JOINED, C_REVIEW
+from bot.demo.slack_state import Message
+from bot.demo.slack_workspace import C_NOT_JOINED, C_REVIEW, U_ROBOT
 from bot.slack.answer import SlackOk, SlackUnknown
-from bot.slack.client import HISTORY_PAGE, Marks, SlackClient
+from bot.slack.client import HISTORY_PAGE, SlackClient
 from bot.slack.find import find_marked
+from bot.slack.marks import Marks
 
 MARKS = Marks("stet_card", {"draft": "ab12", "attempt": "1"})
 
@@ -25,6 +27,23 @@ async def test_other_marks_do_not_count(client: SlackClient) -> None:
     await client.post(C_REVIEW, text="card", marks=Marks("stet_card", {"draft": "ab12", "attempt": "2"}))
     await client.post(C_REVIEW, text="card")
     assert await find_marked(client, C_REVIEW, MARKS, oldest="0") == Absent()
+
+
+# Another app that copied the message with its marks is not taken for us, on whichever page it stands; where
+# there is only the copy, ours was there too.
+async def test_a_copy_by_another_app(slack: SlackStandIn, client: SlackClient) -> None:
+    def copy() -> Message:
+        ts = slack.state.new_ts()
+        return slack.state.add(Message(C_REVIEW, ts, "card", user=U_ROBOT, metadata=MARKS.as_slack()))
+
+    alone = copy()
+    await client.auth_test()
+    assert await find_marked(client, C_REVIEW, MARKS, oldest="0") == Found(alone.ts)
+    ours = await client.post(C_REVIEW, text="card", marks=MARKS)
+    assert isinstance(ours, SlackOk)
+    for _ in range(HISTORY_PAGE):
+        copy()
+    assert await find_marked(client, C_REVIEW, MARKS, oldest="0") == Found(ours.data["ts"])
 
 
 # The search goes on over pages, and stops at what is older than the post can be.
