@@ -113,6 +113,7 @@ MOVES = (
     ),
     Move("effect", "sending", "failed", "proven refused, or attempts used up"),
     Move("effect", "sending", "cancelled", "not started: cancelled, newer version, or no longer fresh"),
+    Move("effect", "failed", "cancelled", "an undo that failed is asked for again"),
     Move("effect", "unknown", "completed", "found at the provider, or a person says it was delivered"),
     Move("effect", "unknown", "pending", "a person said: not delivered, send again"),
     Move("effect", "unknown", "failed", "a person gave up"),

@@ -13,6 +13,7 @@ from store.rows import Row
 
 _UNDO = query("undo_effect")
 _FIND = query("find_undone")
+_DROP_FAILED = query("drop_failed_undo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,14 @@ class Undoable(Row):
 async def undo_effect(conn: Connection, undo: Undo) -> tuple[UndoneEffect, UUID]:
     """Put what takes an effect back into the outbox, under the head's lock; give it and its own id.
 
+    An undo that failed before makes room for it.
+
     Raises:
         LostRace: nothing was changed: undone already, open still, or the draft has moved.
 
     """
     undo_id = new_id()
+    await _DROP_FAILED.run(conn, {"token_hash": undo.token_hash})
     return await _UNDO.one(conn, asdict(undo) | {"undo_id": undo_id}, UndoneEffect), undo_id
 
 

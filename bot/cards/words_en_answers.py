@@ -107,7 +107,7 @@ WORDS: Final[dict[str, str]] = {
     "alert.effect_failed": "*Not sent:* {key} ({because}). It was let out, and nothing more is tried;"
     " only a newer event makes another draft.",
     "alert.undo_failed": "*Not undone:* {key} ({because}). Nothing more is tried;"
-    " please take it back at the target by hand.",
+    " it can be asked for again on the card, or please take it back at the target by hand.",
     "alert.resume_failed": "*Not told:* whoever waits upstream for {key} ({because}). Nothing more is tried;"
     " please let the execution go on by hand. `GET /runs` has the outcome.",
     "alert.resume_away": "*Not told:* whoever waits upstream for {key}, and perhaps for others ({because})."

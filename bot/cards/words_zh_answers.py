@@ -101,7 +101,8 @@ WORDS: Final[dict[str, str]] = {
     "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。请恢复该类型，或等它们过期。",
     "alert.effect_failed": "*未发出：*{key}（{because}）。已放行，但不会再尝试；"
     "只有更新的事件才会产生新的草稿。",
-    "alert.undo_failed": "*未撤销：*{key}（{because}）。不会再尝试；请到目标系统手动撤回。",
+    "alert.undo_failed": "*未撤销：*{key}（{because}）。不会自动再试；"
+    "可在卡片上再次要求撤销，或到目标系统手动撤回。",
     "alert.resume_failed": "*未通知：*上游等待 {key} 结果的执行没有收到通知（{because}）。不会再尝试；"
     "请手动让它继续，结果见 `GET /runs`。",
     "alert.resume_away": "*未通知：*上游等待 {key} 结果的执行没有收到通知，可能还有其他执行（{because}）。"

@@ -101,7 +101,8 @@ def parts_of(card: DraftCard, scene: Scene) -> tuple[Part, ...]:
         index = int((effect.clause or ("0",))[0])
         undo = undoing.get(effect.effect_id)
         terms = effects_of(card.snapshot)[index].get("undo")
-        back = terms if may_undo and effect.state == "completed" and undo is None else None
+        is_free = undo is None or (undo.state == "failed" and undo.ambiguous_at is None)
+        back = terms if may_undo and effect.state == "completed" and is_free else None
         found.append(
             Part(
                 effect.effect_id,

@@ -1,3 +1,13 @@
+-- name: drop_failed_undo
+-- Make room where an earlier undo of the token's effect failed: a machine calls failed only what never left. One that a
+-- person gave up may have left, and stays. The head is locked, the run held.
+-- zero rows: nothing: there is none
+UPDATE effect_outbox AS u
+   SET state = 'cancelled', version = u.version + 1, updated_at = now()
+  FROM approval_tokens AS t
+ WHERE t.token_hash = %(token_hash)s AND t.decision = 'undo' AND u.undo_of = t.effect_id AND u.undo_of IS NOT NULL
+   AND u.state <> 'cancelled' AND u.state = 'failed' AND u.ambiguous_at IS NULL;
+
 -- name: undo_effect
 -- Put what takes a completed effect back into the outbox, approved, with bytes built from the stored revision and from
 -- what the provider called the original. Nothing of the run may be open any more, and no undo be there already. The head
@@ -59,7 +69,7 @@ SELECT allowed.draft_id, allowed.run_id, allowed.effect_id, allowed.undo ->> 'ty
   FROM allowed;
 
 -- name: find_undone
--- How the effect of an undo's token stands: why an undo cannot be asked for, or what one did whose answer was lost.
+-- How the effect of an undo's token stands, undos that failed left out: why an undo cannot be asked for, or what one did whose answer was lost.
 SELECT e.state, d.status, u.undo_by, u.created_at AS undo_at, u.effect_id AS undo_id,
        EXISTS (SELECT FROM effect_outbox AS o
                 WHERE o.idempotency_key = r.idempotency_key AND o.state IN ('pending', 'sending', 'unknown')
@@ -69,4 +79,5 @@ SELECT e.state, d.status, u.undo_by, u.created_at AS undo_at, u.effect_id AS und
   JOIN drafts AS d ON d.draft_id = e.draft_id
   JOIN workflow_runs AS r ON r.run_id = e.run_id
   LEFT JOIN effect_outbox AS u ON u.undo_of = e.effect_id AND u.undo_of IS NOT NULL AND u.state <> 'cancelled'
+        AND (u.state <> 'failed' OR u.ambiguous_at IS NOT NULL)
  WHERE t.token_hash = %(token_hash)s;

@@ -166,15 +166,39 @@ async def test_unknown(dsn: str, db: Database, choice: Choice, word: str) -> Non
     assert ends(dsn) == ("sent", "completed")
 
 
-# Refused for good is said so, and cannot be asked for again.
+# Failed for good is said so, and since it never left it may be asked for again, still once.
 async def test_failed(dsn: str, db: Database) -> None:
     draft = await sent(dsn, db)
     await undo(deciding(db), pressing(dsn, draft))
     await dispatch(db, Scripted(Refused("http_404")))
     card = await title(db, draft)
     assert "Undo failed" in card
-    assert "stet.undo" not in card
+    assert "stet.undo" in card
     assert ends(dsn) == ("sent", "completed")
+    answers = await asyncio.gather(*(undo(deciding(db), pressing(dsn, draft)) for _ in range(5)))
+    assert answers.count(Undoing()) == 1
+    assert sorted(one["state"] for one in undos(dsn)) == ["cancelled", "pending"]
+    card = await title(db, draft)
+    assert "Being undone" in card
+    assert "stet.undo" not in card
+    sink = Scripted()
+    await dispatch(db, sink)
+    assert len(sink.calls) == 1
+    assert "Undone" in await title(db, draft)
+
+
+# One that may have left is settled by a person, and what they gave up is not asked for again.
+async def test_given_up(dsn: str, db: Database) -> None:
+    draft = await sent(dsn, db)
+    await undo(deciding(db), pressing(dsn, draft))
+    await dispatch(db, Scripted(Unknown("http_500")))
+    (made,) = undos(dsn)
+    await settle_unknown(db, made["effect_id"], made["version"], choice=Choice.GIVE_UP, by="slack:T0:U0ADMIN")
+    assert "stet.undo" not in await title(db, draft)
+    answer = await undo(deciding(db), pressing(dsn, draft))
+    assert isinstance(answer, NotDecided)
+    assert answer.why == Why.UNDONE
+    assert [one["state"] for one in undos(dsn)] == ["failed"]
 
 
 # The switch holds it; too old by then, it is over and may be asked for anew, still once.
