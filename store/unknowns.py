@@ -55,6 +55,13 @@ class ThreadRow(Row):
     ts: str | None
 
 
+class ArrivedRow(Row):
+    """An effect that arrived, though it was given up or dropped."""
+
+    effect_id: UUID
+    idempotency_key: str
+
+
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
     """An answer to a try that was not ours any more; `answer` is sent, not_sent, refused or unknown."""
@@ -65,9 +72,12 @@ class LateAnswer:
     provider_id: str | None
 
 
-async def add_evidence(conn: Connection, answers: Sequence[LateAnswer]) -> None:
-    """Keep answers that move nothing; a confirmation lets reconciliation look at once."""
-    await _ADD_EVIDENCE.run(
+async def add_evidence(conn: Connection, answers: Sequence[LateAnswer]) -> list[ArrivedRow]:
+    """Keep answers that move nothing; a confirmation lets reconciliation look at once.
+
+    Gives the effects that were over as never sent, and did arrive.
+    """
+    return await _ADD_EVIDENCE.rows(
         conn,
         {
             "evidence_ids": [new_id() for _ in answers],
@@ -76,6 +86,7 @@ async def add_evidence(conn: Connection, answers: Sequence[LateAnswer]) -> None:
             "answers": [late.answer for late in answers],
             "provider_ids": [late.provider_id for late in answers],
         },
+        ArrivedRow,
     )
 
 

@@ -116,6 +116,7 @@ class Alert(StrEnum):
     UNDO_FAILED = "undo_failed"
     RESUME_FAILED = "resume_failed"
     RESUME_AWAY = "resume_away"  # one stands for all of an hour
+    ARRIVED_LATE = "arrived_late"  # key
     EFFECT_HELD = "effect_held"  # key, kind, reason
     LIMITS_HOLD = "limits_hold"  # key, kind, because
     CAP_FULL = "cap_full"  # kind, because, at

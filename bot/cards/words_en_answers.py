@@ -112,6 +112,8 @@ WORDS: Final[dict[str, str]] = {
     " please let the execution go on by hand. `GET /runs` has the outcome.",
     "alert.resume_away": "*Not told:* whoever waits upstream for {key}, and perhaps for others ({because})."
     " Nothing more is tried; please let the executions go on by hand. `GET /runs` has the outcomes.",
+    "alert.arrived_late": "*Arrived after all:* {key}. It had been given up, or dropped for a newer version;"
+    " only now its target's confirmation came in.",
     "alert.effect_held": "*Held:* {key} waits, since its record cannot be checked ({reason})."
     " So does whatever else of {kind} is due. It is asked again by itself; please look at its `probe`.",
     "alert.limits_hold": "*Held back:* {key} of {kind} cannot leave ({because}).",

@@ -107,6 +107,7 @@ WORDS: Final[dict[str, str]] = {
     "请手动让它继续，结果见 `GET /runs`。",
     "alert.resume_away": "*未通知：*上游等待 {key} 结果的执行没有收到通知，可能还有其他执行（{because}）。"
     "不会再尝试；请手动让它们继续，结果见 `GET /runs`。",
+    "alert.arrived_late": "*其实已送达：*{key}。它此前已被放弃，或为更新的版本而丢弃；目标的确认现在才收到。",
     "alert.effect_held": "*暂缓发出：*无法核对 {key} 的记录（{reason}）。{kind} 其他待发的操作也会等待。"
     "会自动再次查询；请检查 `probe` 中的地址。",
     "alert.limits_hold": "*已拦下：*{kind} 的 {key} 无法发出（{because}）。",

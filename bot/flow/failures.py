@@ -1,10 +1,11 @@
-"""Tells ops of what was let out and will never arrive: a card that changes notifies nobody.
+"""Tells ops of what was let out and will never arrive, or did after all: a card that changes notifies nobody.
 
 Not here: what is unknown (settle, rising), or the words (bot/cards/notices).
 """
 
 from datetime import UTC, datetime
 from typing import Final
+from uuid import UUID
 
 from bot.cards.notices import Alert
 from store import alerts
@@ -35,3 +36,9 @@ async def tell(conn: Connection, effect: EffectRef, reason: str) -> None:
         name, about = Alert.RESUME_FAILED, str(effect.run_id)
     facts = {"key": effect.idempotency_key, "because": reason}
     await alerts.raise_alert(conn, key=f"{name}:{about}", name=name, facts=facts)
+
+
+async def tell_of_arrival(conn: Connection, effect_id: UUID, key: str) -> None:
+    """Raise the alert of an effect that arrived, though somebody took it for lost and gave it up."""
+    name = Alert.ARRIVED_LATE
+    await alerts.raise_alert(conn, key=f"{name}:{effect_id}", name=name, facts={"key": key})

@@ -103,7 +103,8 @@ async def record(
     await withdraw(conn, back)
     late = [answer for answer in answers if answer.effect.effect_id not in versions]
     if late:
-        await unknowns.add_evidence(conn, [_late(answer) for answer in late])
+        for one in await unknowns.add_evidence(conn, [_late(answer) for answer in late]):
+            await failures.tell_of_arrival(conn, one.effect_id, one.idempotency_key)
     return {answer.effect.effect_id for answer in late}
 
 

@@ -1,22 +1,27 @@
 -- name: add_evidence
 -- Keep an answer that came after its lease was lost. A confirmation has an effect that is unknown by now looked at at
 -- once, and so one that was to be sent again and whose next try has not started. Its version moves, so that a start, a
--- person's choice and a look-up that knew nothing of this come too late.
--- zero rows: nothing: the effect is not unknown (yet), or on its way once more
+-- person's choice and a look-up that knew nothing of this come too late. Gives those that were given up or dropped as
+-- never sent, and did arrive.
+-- zero rows: nothing is told: the effect is not over
 WITH kept AS (
     INSERT INTO effect_evidence (evidence_id, effect_id, attempt, answer, provider_id)
     SELECT evidence_id, effect_id, attempt, answer, provider_id
       FROM unnest(%(evidence_ids)s::uuid[], %(effect_ids)s::uuid[], %(attempts)s::smallint[], %(answers)s::text[],
                   %(provider_ids)s::text[]) AS late (evidence_id, effect_id, attempt, answer, provider_id)
     RETURNING effect_id, answer
+), woken AS (
+    UPDATE effect_outbox AS e
+       SET state = 'unknown', lease_owner = NULL, lease_expires_at = NULL, next_attempt_at = clock_timestamp(),
+           reason = CASE e.state WHEN 'unknown' THEN e.reason ELSE 'evidence' END,
+           version = e.version + 1, updated_at = CASE e.state WHEN 'unknown' THEN e.updated_at ELSE now() END
+      FROM kept
+     WHERE e.effect_id = kept.effect_id AND kept.answer = 'sent' AND e.ambiguous_at IS NOT NULL
+       AND (e.state IN ('unknown', 'pending') OR e.state = 'sending' AND e.started_at IS NULL)
 )
-UPDATE effect_outbox AS e
-   SET state = 'unknown', lease_owner = NULL, lease_expires_at = NULL, next_attempt_at = clock_timestamp(),
-       reason = CASE e.state WHEN 'unknown' THEN e.reason ELSE 'evidence' END,
-       version = e.version + 1, updated_at = CASE e.state WHEN 'unknown' THEN e.updated_at ELSE now() END
-  FROM kept
- WHERE e.effect_id = kept.effect_id AND kept.answer = 'sent' AND e.ambiguous_at IS NOT NULL
-   AND (e.state IN ('unknown', 'pending') OR e.state = 'sending' AND e.started_at IS NULL);
+SELECT e.effect_id, e.idempotency_key
+  FROM kept JOIN effect_outbox AS e ON e.effect_id = kept.effect_id
+ WHERE kept.answer = 'sent' AND e.state IN ('failed', 'cancelled');
 
 -- name: take_unknowns
 -- Take unknown effects whose settle window is over to ask about them; until then nobody else asks. No version moves.

@@ -145,6 +145,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "a name nobody knows": {"key": "k"},
     "effect_failed": {"nothing": "that its sentence wants"},
     "undo_failed": {"key": "k", "because": "connection_refused"},
+    "arrived_late": {"key": "k"},
     "resume_away": {"key": "k", "because": "connection_refused"},
     "resume_failed": {"key": "k", "because": "http_404"},
 }

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.contracts.outcome import Refused, SendOutcome, Sent
-from bot.flow import recover
+from bot.flow import failures, recover
 from bot.flow.reconcile import Choice, NotResolved, Reconciling, Resolved, settle_unknown
 from bot.flow.reconcile import run_once as reconcile
 from bot.flow.recover import Recovering
@@ -114,6 +114,22 @@ async def test_proof_before_the_second_try(db: Database, dsn: str, *, claimed: b
         "sent",
         1,
     )
+
+
+# One that comes after a person took the effect for lost changes nothing any more, and ops is told.
+async def test_proof_after_giving_up(db: Database, dsn: str) -> None:
+    effect_id = makers.make_effect(dsn, state="unknown")
+    await settle_unknown(db, effect_id, 1, choice=Choice.GIVE_UP, by=ADA)
+    for answer in ("refused", "sent", "sent"):
+        async with db.transaction() as conn:
+            arrived = await unknowns.add_evidence(conn, [LateAnswer(effect_id, 1, answer, "first")])
+            for one in arrived:
+                await failures.tell_of_arrival(conn, one.effect_id, one.idempotency_key)
+    row = effect_row(dsn, effect_id)
+    assert row["state"] == "failed"
+    assert makers.rows(dsn, "SELECT name, facts FROM alerts") == [
+        {"name": "arrived_late", "facts": {"key": row["idempotency_key"]}}
+    ]
 
 
 # Once the next try is on its way the proof of an earlier one is kept and changes nothing; that try's own
