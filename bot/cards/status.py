@@ -4,12 +4,12 @@ Which states exist is in `views`; the sentences are in `words_en`.
 """
 
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, assert_never
 
 from bot.cards.blocks import Element, channel, date, outside, people, person, phrase, words
 from bot.cards.draft import NAME_TEXT
+from bot.cards.headlines import title
 from bot.cards.lives import (
     Action,
     Awaiting,
@@ -69,30 +69,9 @@ def state_title(state: State) -> str:
         case Pending():
             return "state.withdrawn"
         case Approved():
-            return _undo_title(state.parts) or _life_title(state.life)
+            return title(state.life, state.parts)
         case _:
             return f"state.{type(state).__name__.lower()}"
-
-
-def _life_title(life: Life) -> str:
-    if isinstance(life, SendFailed) and life.by is not None:
-        return "state.givenup"  # It may have arrived: nobody knows, and nobody looks any more.
-    return f"state.{type(life).__name__.lower()}"
-
-
-def _undo_title(parts: Sequence[Part]) -> str | None:
-    """The headline once something is being taken back; the worst of it, and undone only when all is."""
-    lives = [part.undoing.life for part in parts if part.undoing is not None]
-    if not lives:
-        return None
-    if any(isinstance(life, SendUnknown) for life in lives):
-        return "state.undounknown"
-    if failed := [life for life in lives if isinstance(life, SendFailed)]:
-        return "state.undofailed" if any(life.by is None for life in failed) else "state.undogivenup"
-    if not all(isinstance(life, Sent) for life in lives):
-        return "state.undoing"
-    left = any(part.undoing is None and isinstance(part.life, Sent) for part in parts)
-    return None if left else "state.undone"
 
 
 def state_lines(view: ReviewView) -> list[list[Element]]:

@@ -124,6 +124,16 @@ def several(*lives: Life, undo: Action | None = None) -> ReviewView:
     return replace(view, actions=SEVERAL, undo=((MAIL_ID, value("g")), (NOTE_ID, value("h"))))
 
 
+def several_undone(*lives: Life) -> ReviewView:
+    """Two that were delivered, of which somebody takes back as many as there are lives."""
+    backs = [Undoing(BEN, DECIDED + timedelta(minutes=5), life) for life in lives] + [None]
+    parts = tuple(
+        Part(one, action, Sent(DECIDED, "msg-882"), undoing=back)
+        for one, action, back in zip((MAIL_ID, NOTE_ID), SEVERAL, backs, strict=False)
+    )
+    return replace(approved(parts[0].life, parts=parts), actions=SEVERAL)
+
+
 def undone(life: Life) -> ReviewView:
     part = one_part(undoing=Undoing(BEN, DECIDED + timedelta(minutes=5), life))
     return approved(Sent(DECIDED, "msg-882"), parts=(part,))
@@ -179,6 +189,14 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "several_waiting": several(Queued(), Awaiting("mail")),
     "several_mixed": several(SendFailed(DECIDED, "http_422"), Dropped(DECIDED, "after_failed")),
     "several_sent": several(Sent(DECIDED, "msg-882"), Sent(DECIDED, "note-1"), undo=REVERSAL),
+    "several_part_sent": several(Sent(DECIDED, "msg-882"), SendFailed(DECIDED, "http_422")),
+    "several_part_unknown": several(Sent(DECIDED, "msg-882"), SendUnknown(DECIDED, "timeout")),
+    "several_part_given_up": several(Sent(DECIDED), SendFailed(DECIDED, "given_up", by=BEN)),
+    "several_part_open": several(SendFailed(DECIDED, "http_422"), Queued(1, "http_429", OPENED)),
+    "several_part_waits": several(Sent(DECIDED, "msg-882"), Queued()),
+    "several_part_stands": several(Sent(DECIDED, "msg-882"), Paused("effect:http")),
+    "several_part_undone": several_undone(Sent(DECIDED, "back-1")),
+    "several_part_undo_failed": several_undone(Sent(DECIDED, "back-1"), SendFailed(DECIDED, "http_404")),
     "sent_undoable": approved(Sent(DECIDED, "msg-882"), parts=(one_part(undo=REVERSAL),)),
     "undoing": undone(Queued()),
     "undone": undone(Sent(DECIDED, "back-1")),

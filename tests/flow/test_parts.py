@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.cards import lives
+from bot.cards.review import fallback
 from bot.connectors.connector import Effect
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision
@@ -20,6 +21,7 @@ from bot.flow.announce import Announcing
 from bot.flow.announce import run_once as announce
 from bot.flow.cancel import Cancelled, cancel
 from bot.flow.life import Scene, gravest, parts_of
+from bot.flow.picture import review_view
 from bot.flow.receive import Receiver
 from bot.flow.reconcile import Choice, settle_unknown
 from bot.flow.tally import Tally
@@ -272,6 +274,7 @@ async def test_left_behind(dsn: str, db: Database, receiver: Receiver, *, overta
     assert not news.calls
     card = await card_of(db, draft)
     assert type(gravest(card, SCENE)).__name__ == "Dropped"
+    assert fallback(review_view(card, SCENE)).startswith("❌ Not all of it was sent · ")
 
 
 # While one is on its way a newer event lets both be; once it is confirmed the other is over, never sent.

@@ -38,8 +38,8 @@ GROUND = {
     "bot.drafting": "faults prompt ask extract check reply",
     "bot.examination": "finding manifest",
     "bot.gates": "gate",
-    "bot.cards": "text lives views words_en words_en_answers words_en_reasons words_zh words_zh_answers"
-    " words_zh_reasons words blocks diff draft status facts notices review unknown answers",
+    "bot.cards": "text lives headlines views words_en words_en_answers words_en_reasons words_zh"
+    " words_zh_answers words_zh_reasons words blocks diff draft status facts notices review unknown answers",
     "bot.connectors": "addresses reach dial exchange answers connector signing dress probe letter submission",
     "bot.flow": "failures checkpoints batches ballots judging holding hands budget wishes forms tally"
     " weighing"
