@@ -43,7 +43,7 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
         if isinstance(weighed, NotDecided):
             return weighed
         question, judged = weighed.question, weighed.judged
-        counts = (_votes(judged), int(question.snapshot["quorum"]))
+        counts = (len(_counted(judged)), int(question.snapshot["quorum"]))
         if click.decision is Decision.APPROVE and judged.subject in question.voters and counts[0] < counts[1]:
             return NotDecided(Why.ALREADY_VOTED, counts=counts)
         vote, line = _vote(click, question, judged), _line(click, question, judged)
@@ -58,9 +58,9 @@ async def _try(deps: Deciding, click: Click, progress: Progress) -> Decided | No
     return NotDecided(Why.TOO_SLOW)
 
 
-def _votes(judged: Judged) -> int:
-    """How many count with this one: those of reviewers who left count again once they are back."""
-    return len({judged.subject, *judged.still_reviewers})
+def _counted(judged: Judged) -> set[str]:
+    """Whose votes count with this one: those of reviewers who left count again once they are back."""
+    return {judged.subject, *judged.still_reviewers}
 
 
 def _vote(click: Click, question: Question, judged: Judged) -> Vote:
@@ -82,8 +82,8 @@ def _vote(click: Click, question: Question, judged: Judged) -> Vote:
 
 def _line(click: Click, question: Question, judged: Judged) -> audit.Entry:
     """Say what the vote will do if it counts: nobody else's vote can count that was not considered."""
-    votes, quorum = _votes(judged), int(question.snapshot["quorum"])
-    decides = click.decision is Decision.REJECT or votes >= quorum
+    counted, quorum = _counted(judged), int(question.snapshot["quorum"])
+    decides = click.decision is Decision.REJECT or len(counted) >= quorum
     done = {Decision.APPROVE: "approved", Decision.REJECT: "rejected"}[click.decision]
     detail = {
         "decision": str(click.decision),
@@ -92,9 +92,10 @@ def _line(click: Click, question: Question, judged: Judged) -> audit.Entry:
         "body_hash": question.body_hash,
         "shown_hash": question.shown_hash,
         "counted_as": judged.counted_as,
-        "votes": votes,
+        "votes": len(counted),
         "quorum": quorum,
         "surface": str(click.surface),
+        **({"approvers": sorted(counted)} if decides and click.decision is Decision.APPROVE else {}),
         **({"reason": click.reason} if click.reason else {}),
     }
     return audit.Entry(question.idempotency_key, judged.subject, done if decides else "voted", detail)

@@ -1,5 +1,6 @@
 -- name: read_draft_cards
 -- All that the cards of these drafts show, as one moment's truth, with the wanted version that this truth answers.
+-- Whose votes counted for an approval stands in its line of the record: of those who had left by then none did.
 SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id, c.attempts, c.problem, c.post_started_at,
        coalesce(extract(epoch FROM clock_timestamp() - c.post_started_at), 0)::double precision AS post_age_seconds,
        d.draft_id, d.kind, d.entity, d.status, d.revision, d.notice, d.opened_at, d.expires_at, d.decided_at,
@@ -19,7 +20,8 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
                   WHERE v.approval_id = d.approval_id AND v.decision = 'approve'), '{}') AS voters,
        decided.decision, decided.approver_subject AS decided_by, decided.consumed_at, decided.reason AS decision_reason,
        coalesce((SELECT array_agg(v.subject ORDER BY v.voted_at) FROM votes AS v
-                  WHERE v.approval_id = decided.approval_id AND v.decision = 'approve'), '{}') AS approvers,
+                  WHERE v.approval_id = decided.approval_id AND v.decision = 'approve'
+                    AND coalesce(counted.approvers ? v.subject, true)), '{}') AS approvers,
        redraft.requested_by AS redraft_by, redraft.wish AS redraft_wish,
        d.status = 'pending' AND EXISTS (
            SELECT FROM redrafts AS rd
@@ -81,6 +83,13 @@ SELECT c.card_id, c.channel, c.ts, c.wanted_version, c.noted_revision, c.post_id
   LEFT JOIN LATERAL (
        SELECT a.* FROM approvals AS a WHERE a.draft_id = d.draft_id AND a.consumed_at IS NOT NULL
         ORDER BY a.consumed_at DESC LIMIT 1) AS decided ON true
+  LEFT JOIN LATERAL (
+       SELECT t.detail::jsonb -> 'approvers' AS approvers
+         FROM workflow_runs AS o
+         JOIN audit_log AS l ON l.chain = o.idempotency_key
+         LEFT JOIN audit_details AS t ON t.chain = l.chain AND t.seq = l.seq
+        WHERE decided.decision = 'approve' AND o.run_id = decided.run_id AND l.action = 'approved'
+        ORDER BY l.seq DESC LIMIT 1) AS counted ON true
   LEFT JOIN LATERAL (
        SELECT a.approver_subject, a.consumed_at, a.reason FROM approvals AS a
         WHERE a.draft_id = d.earlier_id AND a.decision = 'reject' ORDER BY a.consumed_at DESC LIMIT 1) AS earlier ON true

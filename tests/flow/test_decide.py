@@ -20,7 +20,7 @@ from bot.flow.decide import Decided, Deciding, decide
 from bot.policy.people import Person
 from bot.policy.requests import compile_body
 from bot.slack.people import unknown_person
-from store import audit
+from store import audit, showing
 from store.database import Database
 from tests.flow.outlets import Scripted, dispatch, make_due
 from tests.makers import SNAPSHOT, change, make_draft, make_run, make_token, rows
@@ -338,6 +338,29 @@ async def test_vote_of_someone_who_left(dsn: str, db: Database) -> None:
     assert isinstance(answer, Decided)
     assert not answer.voted.reached
     assert counters(dsn) == (0, 0)
+
+
+# Nor does the card name them once it is approved; it names whom the record names. A record whose details were
+# erased names nobody any more: then everybody who voted.
+async def test_approvers_are_those_who_counted(dsn: str, db: Database) -> None:
+    users = ("U0ALICE", "U0BOB", "U0CAROL")
+    draft = make_draft(dsn, snapshot={"quorum": 2, "reviewers": list(users)})
+    token = make_token(dsn, draft)
+    await decide(deciding(db), click(draft, token))
+    people = [account(user) for user in users]
+    for user in users[1:]:
+        answer = await decide(deciding(db, *people, reviewers=users[1:]), click(draft, token, user))
+        assert isinstance(answer, Decided)
+    assert counters(dsn) == (1, 1)
+    bob, carol = (f"slack:{HOME}:{user}" for user in users[1:])
+    async with db.connection() as conn:
+        (line,) = [one for one in await audit.read_chain(conn, draft["key"]) if one.action == "approved"]
+        (card,) = await showing.read_draft_cards(conn, [draft["draft_id"]])
+    assert json.loads(line.detail or "")["approvers"] == [bob, carol] == card.approvers
+    change(dsn, "DELETE FROM audit_details")
+    async with db.connection() as conn:
+        (card,) = await showing.read_draft_cards(conn, [draft["draft_id"]])
+    assert len(card.approvers) == len(users)
 
 
 # Votes of two who were not reviewers at the same time count once both are: either of them presses again.
