@@ -41,8 +41,8 @@ def _title(lives: Sequence[Life]) -> str:
     """
     if any(isinstance(life, SendUnknown) for life in lives):
         return "state.sendunknown" if _all(lives, SendUnknown) else "state.partunknown"
-    if any(map(_is_given_up, lives)):
-        return "state.givenup" if all(map(_is_given_up, lives)) else "state.partgivenup"
+    if any(map(is_given_up, lives)):
+        return "state.givenup" if all(map(is_given_up, lives)) else "state.partgivenup"
     is_partly_sent = any(isinstance(life, Sent) for life in lives)
     over = [life for life in lives if isinstance(life, Sent | SendFailed | Dropped)]
     if any(isinstance(life, SendFailed | Dropped) for life in lives):
@@ -70,7 +70,7 @@ def _wait_of(lives: Sequence[Life]) -> type[Life]:
     return kinds.pop() if len(kinds) == 1 else Kept
 
 
-def _is_given_up(life: Life) -> bool:
+def is_given_up(life: Life) -> bool:
     """Say whether it may have arrived, and nobody looks any more."""
     return isinstance(life, SendFailed) and life.by is not None
 
@@ -86,14 +86,14 @@ def _undo_title(parts: Sequence[Part]) -> str | None:
         return None
     if any(isinstance(life, SendUnknown) for life in lives):
         return "state.undounknown" if _all(lives, SendUnknown) else "state.partundounknown"
-    if any(map(_is_given_up, lives)):
-        return "state.undogivenup" if all(map(_is_given_up, lives)) else "state.partundogivenup"
+    if any(map(is_given_up, lives)):
+        return "state.undogivenup" if all(map(is_given_up, lives)) else "state.partundogivenup"
     if any(isinstance(life, SendFailed | Dropped) for life in lives):
         whole = all(isinstance(life, SendFailed | Dropped) for life in lives)
         return "state.undofailed" if whole else "state.partundofailed"
     if not _all(lives, Sent):
         return "state.undoing"
     left = any(
-        part.undoing is None and (isinstance(part.life, Sent) or _is_given_up(part.life)) for part in parts
+        part.undoing is None and (isinstance(part.life, Sent) or is_given_up(part.life)) for part in parts
     )
     return "state.partundone" if left else "state.undone"

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from bot.cards.blocks import Element, channel, date, outside, people, person, phrase, words
 from bot.cards.draft import NAME_TEXT
-from bot.cards.headlines import title
+from bot.cards.headlines import is_given_up, title
 from bot.cards.lives import (
     Action,
     Awaiting,
@@ -45,6 +45,7 @@ from bot.cards.words import has
 
 RECIPIENT_TEXT: Final = 500  # Longer than any mail address (RFC 5321: 254)
 _STATUS: Final = re.compile("(http|smtp)_([0-9]xx|[0-9]{3})")
+_OVERTAKEN: Final = "overtaken"  # A newer event arrived, and has a draft of its own.
 _KNOWN_TYPES: Final = frozenset({"http", "smtp", "slack_message"})
 
 
@@ -93,7 +94,8 @@ def state_lines(view: ReviewView) -> list[list[Element]]:
             ]
         case Approved() as approved:
             newer = [phrase(language, "approved.newer")] if approved.newer_waits else []
-            return [*_approval(language, approved), *_parts_lines(language, approved), *newer]
+            told = [*_approval(language, approved), *_parts_lines(language, approved)]
+            return [*told, *_lost_lines(language, approved), *newer]
         case Rejected(by=by, at=at, reason=reason):
             who = phrase(language, "rejected.by", who=person(by), at=date(at))
             return [who, *_quoted(language, "rejected.reason", reason)]
@@ -138,7 +140,24 @@ def _undo_lines(language: str, part: Part) -> list[list[Element]]:
     if (undoing := part.undoing) is None:
         return []
     asked = phrase(language, "undo.asked", who=person(undoing.by), at=date(undoing.at))
-    return [asked, *_life_lines(language, undoing.life)]
+    found = [asked, *_life_lines(language, undoing.life)]
+    if is_given_up(undoing.life):
+        return [*found, phrase(language, "undo.see")]
+    if isinstance(undoing.life, SendFailed | Dropped):
+        return [*found, phrase(language, "undo.by_hand" if part.undo is None else "undo.again")]
+    return found
+
+
+def _lost_lines(language: str, approved: Approved) -> list[list[Element]]:
+    """What is left to do about what was not sent, or given up; nothing where a newer event did that."""
+    lives = [part.life for part in approved.parts] or [approved.life]
+    is_several = len(lives) > 1
+    if any(map(is_given_up, lives)):
+        return [phrase(language, "lost.part_unsure" if is_several else "lost.unsure")]
+    lost = [life for life in lives if isinstance(life, SendFailed | Dropped)]
+    if all(isinstance(life, Dropped) and life.reason == _OVERTAKEN for life in lost):
+        return []
+    return [phrase(language, "lost.part" if len(lost) < len(lives) else "lost.whole")]
 
 
 def _life_lines(language: str, life: Life) -> list[list[Element]]:

@@ -77,11 +77,21 @@ WORDS: Final[dict[str, str]] = {
     "life.sent_as": "Confirmed {at}. Provider's id: {id}",
     "life.confirmed": "{who} says that it was delivered, {at}",
     "life.unknown": "No clear answer since {at} ({reason}). It is not sent again unless an admin says so.",
-    "life.failed": "Stopped {at} ({reason}).",
+    "life.failed": "Stopped {at} ({reason}). Nothing more is tried.",
     "life.given_up": "{who} gave it up, {at}. It counts as failed, and is not sent again.",
     "life.awaiting": "Waits until {name} is delivered.",
-    "life.dropped": "Not sent, since {at} ({reason}).",
+    "life.dropped": "Not sent, since {at} ({reason}). Nothing more is tried.",
     "undo.asked": "*Undo:* asked for by {who}, {at}",
+    "undo.again": "You can ask for it again below, or take it back at the target by hand.",
+    "undo.by_hand": "Please take it back at the target by hand.",
+    "undo.see": "Please look at the target: if it was not taken back, do that by hand.",
+    "lost.whole": "Only a newer event makes another draft.",
+    "lost.part": "Please do by hand what is no longer tried."
+    " A newer event makes a draft of all of it, what was sent too.",
+    "lost.unsure": "Please look at the target first: it may have arrived."
+    " Only a newer event makes another draft.",
+    "lost.part_unsure": "Please look at the target first: what was given up may have arrived."
+    " A newer event makes a draft of all of it, what was sent too.",
     # What will happen.
     "action.on_approval": "*On approval:* {what}",
     "action.is": "*Action:* {what}",

@@ -134,8 +134,8 @@ def several_undone(*lives: Life) -> ReviewView:
     return replace(approved(parts[0].life, parts=parts), actions=SEVERAL)
 
 
-def undone(life: Life) -> ReviewView:
-    part = one_part(undoing=Undoing(BEN, DECIDED + timedelta(minutes=5), life))
+def undone(life: Life, **more: Any) -> ReviewView:
+    part = one_part(undoing=Undoing(BEN, DECIDED + timedelta(minutes=5), life), **more)
     return approved(Sent(DECIDED, "msg-882"), parts=(part,))
 
 
@@ -195,6 +195,7 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "several_part_open": several(SendFailed(DECIDED, "http_422"), Queued(1, "http_429", OPENED)),
     "several_part_waits": several(Sent(DECIDED, "msg-882"), Queued()),
     "several_part_stands": several(Sent(DECIDED, "msg-882"), Paused("effect:http")),
+    "several_overtaken": several(Sent(DECIDED, "msg-882"), Dropped(DECIDED, "overtaken")),
     "several_part_undone": several_undone(Sent(DECIDED, "back-1")),
     "several_part_undo_failed": several_undone(Sent(DECIDED, "back-1"), SendFailed(DECIDED, "http_404")),
     "sent_undoable": approved(Sent(DECIDED, "msg-882"), parts=(one_part(undo=REVERSAL),)),
@@ -202,6 +203,7 @@ REVIEW_STATES: dict[str, ReviewView] = {
     "undone": undone(Sent(DECIDED, "back-1")),
     "undo_unknown": undone(SendUnknown(DECIDED, "timeout")),
     "undo_failed": undone(SendFailed(DECIDED, "http_404")),
+    "undo_failed_askable": undone(SendFailed(DECIDED, "http_404"), undo=REVERSAL),
     "undo_given_up": undone(SendFailed(DECIDED, "given_up", by=BEN)),
     "rejected": replace(PLAIN, state=Rejected(BEN, DECIDED, "Wrong amount: it was 54 EUR.")),
     "expired": replace(PLAIN, state=Expired(OPENED + timedelta(hours=48))),

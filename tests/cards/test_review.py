@@ -216,3 +216,29 @@ def test_warnings_title(name: str) -> None:
 )
 def test_blank_field(text: str, said: str) -> None:
     assert said in text_of(review.render(replace(PLAIN, draft=(Field("subject", text),))))
+
+
+# Of what will never arrive the card says that nothing more is tried, and what is left to do, in words.
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("failed", "Nothing more is tried.|Only a newer event makes another draft."),
+        ("failed_given_up", "is not sent again.|Please look at the target first"),
+        ("several_mixed", "Nothing more is tried.|Only a newer event makes another draft."),
+        ("several_part_sent", "Nothing more is tried.|Please do by hand what is no longer tried."),
+        ("several_part_given_up", "is not sent again.|Please look at the target first: what was given up"),
+        ("undo_failed", "Nothing more is tried.|Please take it back at the target by hand."),
+        ("undo_failed_askable", "Nothing more is tried.|You can ask for it again below"),
+        ("undo_given_up", "is not sent again.|Please look at the target: if it was not taken back"),
+    ],
+)
+def test_says_what_is_left_to_do(name: str, said: str) -> None:
+    drawn = text_of(review.render(REVIEW_STATES[name]))
+    assert [each for each in said.split("|") if each not in drawn] == []
+
+
+# Overtaken by a newer event there is nothing to do: that one has a draft of its own.
+def test_nothing_left_to_do_when_overtaken() -> None:
+    drawn = text_of(review.render(REVIEW_STATES["several_overtaken"]))
+    assert "Nothing more is tried." in drawn
+    assert "by hand" not in drawn
