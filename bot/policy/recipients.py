@@ -13,14 +13,18 @@ from bot.policy.values import is_channel_or_user
 
 _MAX_ADDRESS_CHARACTERS: Final = 254  # RFC 5321, section 4.5.3.1.3, without its angle brackets
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_ATOM: Final = r"[A-Za-z0-9#$&'*+/=?^_`{|}~-]+"
 # Dot-atom and host names only (RFC 5321, section 4.1.2): no quotes, comments, lists, routes or display names.
-_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}")
+# Nor what servers may take for more than a name: old routes (a%b@, b!a@), an option (-o@), an encoded word.
+_ADDRESS: Final = re.compile(
+    rf"(?=[^@]{{1,64}}@)(?!-|[^@]*=\?){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+(?=[A-Za-z]){_LABEL}"
+)
 
 
 _ADDRESS_SENTENCE: Final = (
     "must be exactly one plain mail address like amy@example.com: no name, no list, ASCII only "
-    "(an international domain in its xn-- form)"
+    "(an international domain in its xn-- form), and before the @ no %, ! or =?, which servers may take "
+    "for a route or for other text, nor a - at its beginning"
 )
 
 
