@@ -60,7 +60,7 @@ async def test_model_drafts(dsn: str, db: Database, drafter_on: Make, script: Sc
 async def test_kind_of_another_policy(dsn: str, db: Database, drafter_on: Make) -> None:
     run_id = make_run(dsn, kind="new_kind")
     assert await work(drafter_on(db)) == 0
-    change(dsn, "UPDATE workflow_runs SET next_attempt_at = now() - interval '61 seconds'")
+    change(dsn, "UPDATE workflow_runs SET next_attempt_at = now() - interval '301 seconds'")
     assert await work(drafter_on(db)) == 1
     run = run_of(dsn, run_id)
     assert run["state"] == "failed_terminal"

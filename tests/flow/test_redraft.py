@@ -311,7 +311,7 @@ WRITES: dict[str, Callable[[Connection, Grip], Awaitable[object]]] = {
 async def test_kind_of_another_policy(dsn: str, db: Database, redrafter_on: Make, script: Script) -> None:
     make_wish(dsn, make_draft(dsn, snapshot=FROZEN, run={"kind": "new_kind"}))
     assert await work(redrafter_on(db)) == 0
-    change(dsn, "UPDATE redrafts SET next_attempt_at = now() - interval '61 seconds'")
+    change(dsn, "UPDATE redrafts SET next_attempt_at = now() - interval '301 seconds'")
     assert await work(redrafter_on(db)) == 1
     assert outcomes(dsn) == ["unavailable"]
     assert not script.journal
