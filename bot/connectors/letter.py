@@ -13,10 +13,9 @@ from typing import Any
 
 from bot.connectors.connector import Effect, made_at
 from bot.policy.recipients import is_plain_address
+from bot.policy.sendable import NO_HEADER
 
 _PLAIN_CHARACTERS = 66  # With "Subject: " within the 78 that RFC 5322, 2.1.1 asks for.
-# Python's own parser refuses CR and LF in a header, and lets these through.
-_NO_HEADER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,13 @@ class Unwritable:
 def write_letter(effect: Effect, mail_from: str) -> Letter | Unwritable:
     """Make the mail of an effect; `mail_from` is an address, or a name and an address in angle brackets."""
     name, sender = parseaddr(mail_from)
-    if not is_plain_address(sender) or _NO_HEADER.search(name):
+    if not is_plain_address(sender) or NO_HEADER.search(name):
         return Unwritable("bad_sender")
     if effect.recipient is None or not is_plain_address(effect.recipient):
         return Unwritable("bad_recipient")
     output = _output(effect.body)
     subject, text = output.get("subject"), output.get("body")
-    if not isinstance(subject, str) or _NO_HEADER.search(subject):
+    if not isinstance(subject, str) or NO_HEADER.search(subject):
         return Unwritable("bad_subject")
     if not isinstance(text, str) or "\0" in text:
         return Unwritable("bad_text")
@@ -72,7 +71,8 @@ def _one_line(subject: str) -> str:
 
     Python's EmailMessage decodes encoded words when a header is set, line breaks in them included.
     """
-    is_plain = subject.isascii() and "=?" not in subject and subject == subject.strip()
+    is_ascii = subject.isascii() and subject.isprintable()
+    is_plain = is_ascii and "=?" not in subject and subject == subject.strip()
     if is_plain and len(subject) <= _PLAIN_CHARACTERS:
         return subject
     return Header(subject, "utf-8", header_name="Subject").encode(linesep="\r\n")

@@ -11,6 +11,7 @@ from bot.connectors.answers import Row, by_cause, clean_id, settle
 from bot.connectors.connector import Effect, Kit, made_at
 from bot.contracts.outcome import LookUpOutcome, NoAnswer, NotSent, Refused, SendOutcome, Sent, Unknown
 from bot.policy.elapsed import elapsed_seconds
+from bot.policy.sendable import message_field
 from bot.policy.values import is_channel_or_user
 from bot.slack.answer import SlackAnswer, SlackLimited, SlackNotDelivered, SlackOk, SlackRefused, SlackUnknown
 from bot.slack.client import Block, SlackClient
@@ -126,9 +127,8 @@ def _text(body: bytes) -> str | None:
     output = document.get("output") if isinstance(document, dict) else None
     if not isinstance(output, dict):
         return None
-    text, title = output.get("text"), None
-    if not isinstance(text, str):
-        text, title = output.get("body"), output.get("subject")
+    name = message_field(output)
+    text, title = output.get(name), output.get("subject") if name == "body" else None
     if not isinstance(text, str) or not text.strip():
         return None
     return f"{title}\n\n{text}" if isinstance(title, str) and title.strip() else text

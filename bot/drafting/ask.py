@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.drafting.prompt import Redraft
-from bot.policy.clauses import Rule
+from bot.policy.clauses import EffectPolicy, Rule
 from bot.policy.limits import LEASE_SECONDS, PROCESSING_SECONDS
 from bot.policy.rules import RuleVerdict
 
@@ -49,6 +49,7 @@ class Ask:
     max_tokens: int
     model: str | None = None
     rules: tuple[Rule, ...] = ()
+    sends: tuple[EffectPolicy, ...] = ()
     redraft: Redraft | None = None
     total_seconds: float = TOTAL_SECONDS
 

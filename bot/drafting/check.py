@@ -18,8 +18,9 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from bot.drafting.faults import Misconfigured, SoftFailure, WrongJson
-from bot.policy.clauses import Rule
-from bot.policy.rules import RuleVerdict, check_rules, find_unsendable
+from bot.policy.clauses import EffectPolicy, Rule
+from bot.policy.rules import RuleVerdict, check_rules
+from bot.policy.sendable import find_unsendable
 
 _MAX_HINTS: Final = 10
 _MAX_VALUE_CHARACTERS: Final = 200  # of a schema's value quoted in a hint
@@ -58,6 +59,7 @@ def check_output(
     schema: Mapping[str, Any],
     rules: Iterable[Rule],
     payload: Mapping[str, Any],
+    sends: Iterable[EffectPolicy] = (),
 ) -> RuleVerdict:
     """Let a draft pass, and say what the kind's rules make of it: the warnings, and whether it is allowed.
 
@@ -70,7 +72,7 @@ def check_output(
     faults = find_violations(output, schema)
     if faults:
         raise WrongJson("schema", hints=faults)
-    unsendable = find_unsendable(output)
+    unsendable = find_unsendable(output, sends)
     if unsendable:
         raise SoftFailure("unsendable", hints=tuple(f"{each.field} {each.message}." for each in unsendable))
     verdict = check_rules(rules, output=output, payload=payload)

@@ -157,7 +157,11 @@ class ModelClient:
             try:
                 output = take_object(reply)
                 verdict = check_output(
-                    output, schema=request.output, rules=request.rules, payload=request.payload
+                    output,
+                    schema=request.output,
+                    rules=request.rules,
+                    payload=request.payload,
+                    sends=request.sends,
                 )
             except DraftFault as fault:
                 if count.turns > fault.row.repairs:

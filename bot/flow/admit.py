@@ -11,7 +11,8 @@ from bot.contracts.fields import FieldError
 from bot.drafting.check import find_violations
 from bot.drafting.faults import Misconfigured
 from bot.policy.recipients import find_wrong_recipients
-from bot.policy.rules import check_rules, find_unsendable
+from bot.policy.rules import check_rules
+from bot.policy.sendable import find_unsendable
 from bot.policy.terms import Kind
 
 _NO_KIND = "is not a kind of this server's policy: check the name, or ask for it to be added"
@@ -53,7 +54,7 @@ def _draft_objections(event: Event, draft: Mapping[str, object], kind: Kind) -> 
             found += [FieldError("draft", hint) for hint in find_violations(draft, kind.output)]
         except Misconfigured:
             found.append(FieldError("draft", _BAD_SCHEMA))
-    found += [FieldError(_in_event(one.field), one.message) for one in find_unsendable(draft)]
+    found += [FieldError(_in_event(one.field), one.message) for one in find_unsendable(draft, kind.sends)]
     if not found:
         verdict = check_rules(kind.rules, output=draft, payload=event.payload)
         found += [FieldError(_in_event(one.path), one.message) for one in verdict.broken]

@@ -196,7 +196,7 @@ async def _content(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> t
 
 def _check(output: Mapping[str, Any], run: ClaimedRun, kind: Kind) -> RuleVerdict:
     schema = kind.output if kind.output is not None else {"type": "object"}
-    return check_output(output, schema=schema, rules=kind.rules, payload=run.payload or {})
+    return check_output(output, schema=schema, rules=kind.rules, payload=run.payload or {}, sends=kind.sends)
 
 
 def _as_content(
@@ -240,6 +240,7 @@ async def _ask(deps: Drafting, run: ClaimedRun, held: Held, kind: Kind) -> Answe
         max_tokens=kind.max_tokens,
         model=kind.model,
         rules=kind.rules,
+        sends=kind.sends,
     )
     renew = partial(_renew, deps, held)
     answer = await while_held(deps.model.ask(request), renew, what=str(run.run_id))

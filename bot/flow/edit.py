@@ -16,7 +16,8 @@ from bot.flow.judging import RECOUNTS, Deciding, Progress, Weighed, answer_in_ti
 from bot.policy.editing import Form, Input, changed_fields, fill
 from bot.policy.keys import body_hash
 from bot.policy.kinds import Kind
-from bot.policy.rules import RuleVerdict, check_rules, find_unsendable
+from bot.policy.rules import RuleVerdict, check_rules
+from bot.policy.sendable import find_unsendable
 from bot.policy.tokens import hash_token
 from store import audit, drafts, editing, heads
 from store.drafts import Content
@@ -135,9 +136,9 @@ def _faults(
         Fault(each.field, each.keyword, each.bound)
         for each in list_violations(body, snapshot.get("output") or ANYTHING)
     ]
-    for found in find_unsendable(body):
-        word = "one_line" if "one line" in found.message else "unsendable"
-        faults.append(Fault(_field_of(found.field), word))
+    faults += [
+        Fault(_field_of(found.field), found.word, found.bound) for found in find_unsendable(body, kind.sends)
+    ]
     if not faults:
         broken = _judge(body, kind, stands).broken
         faults = [Fault(_field_of(each.path), "rule", message=each.message) for each in broken]

@@ -164,6 +164,7 @@ async def _ask(deps: Redrafting, wish: ClaimedRedraft, grip: Grip, kind: Kind) -
         max_tokens=kind.max_tokens,
         model=kind.model,
         rules=kind.rules,
+        sends=kind.sends,
         redraft=Redraft(wish.body or {}, wish.wish or ""),
         total_seconds=max(0.0, wish.left_seconds),
     )
@@ -202,7 +203,8 @@ def _as_result(answer: Answer) -> dict[str, Any]:
 
 def _as_content(answer: Mapping[str, Any], wish: ClaimedRedraft, kind: Kind) -> Content:
     output = answer["output"]
-    verdict = check_output(output, schema=_schema(wish, kind), rules=kind.rules, payload=wish.payload or {})
+    schema, payload = _schema(wish, kind), wish.payload or {}
+    verdict = check_output(output, schema=schema, rules=kind.rules, payload=payload, sends=kind.sends)
     warnings = [found.message for found in verdict.warnings]
     facts = {name: answer[name] for name in ("model", "fingerprint", "prompt_version")}
     return Content(output, body_hash(output), "model", warnings=warnings, **facts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from bot.policy.rules import HEADER_FIELDS
+from bot.policy.sendable import HEADER_FIELDS
 
 MOST_OPTIONS: Final = 100  # Slack: options of a select
 OPTION_TEXT: Final = 75  # Slack: text of an option; a longer choice is typed instead.

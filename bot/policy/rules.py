@@ -1,5 +1,7 @@
-"""Deterministic checks on a draft: a kind's rules, and text that no connector could send.
-Not here: the JSON Schema check (bot/drafting/check) and what follows from a finding (bot/gates, bot/flow).
+"""Deterministic checks on a draft: a kind's rules.
+
+Not here: the JSON Schema check (bot/drafting/check), what cannot be sent (sendable), and what follows from a
+finding (bot/gates, bot/flow).
 
 What a level means: a `hard` rule must hold, or the draft is as wrong as one that breaks the schema; a `warn`
 rule fires when it holds, and its message is shown; an `allow` rule must hold before anything leaves without a
@@ -7,19 +9,11 @@ person. NaN, missing values and values of another type never pass: hard and allo
 on `min` or `max` fires.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from bot.contracts.fields import FieldError
-from bot.contracts.strict_json import find_faults
 from bot.policy.clauses import MISSING, Rule, compile_pattern, is_number, read_path
-
-HEADER_FIELDS: Final = frozenset({"subject"})  # what becomes a mail header, here or behind an http target
-_BREAKS: Final = re.compile(
-    r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029]"
-)  # ends a header line somewhere, or is NUL
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +49,6 @@ def check_rules(
             case "allow":
                 allows.append(_holds(rule, value))
     return RuleVerdict(tuple(broken), tuple(warnings), bool(allows) and all(allows))
-
-
-def find_unsendable(output: Mapping[str, Any]) -> tuple[FieldError, ...]:
-    """List what a connector could not send: line breaks in headers, NUL, integers losing digits.
-
-    Found when a draft is validated, so that no reviewer sees one that cannot leave (RFC 5322, section 2.2).
-    """
-    found = find_faults(dict(output), "output")
-    for name, value in output.items():
-        if name.lower() in HEADER_FIELDS and isinstance(value, str) and _BREAKS.search(value):
-            found.append(FieldError(f"output.{name}", "must be one line: it becomes a mail header"))
-    return tuple(found)
 
 
 def _warns(rule: Rule, value: object) -> bool:

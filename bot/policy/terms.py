@@ -140,6 +140,11 @@ class Kind(Clause):
                 yield f"{where}.undo", effect.undo
 
     @property
+    def sends(self) -> tuple[EffectPolicy, ...]:
+        """All that may ever be sent, without their keys."""
+        return tuple(send for _, send in self.all_sends)
+
+    @property
     def prompt_version(self) -> str | None:
         """Hex SHA-256 of the prompt: which wording drafted this."""
         return None if self.prompt is None else hashlib.sha256(self.prompt.encode()).hexdigest()

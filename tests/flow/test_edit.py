@@ -13,7 +13,8 @@ import pytest
 from bot.contracts.answer import Click, NotDecided, Why
 from bot.contracts.click import Decision, Surface
 from bot.flow.decide import Decided, Deciding, decide
-from bot.flow.edit import Edited, Unchanged, edit
+from bot.flow.edit import Edited, Fault, Unchanged, Unfit, edit
+from bot.policy.clauses import EffectPolicy
 from store import audit, drafts
 from store.database import Database
 from store.errors import CommitUnknown
@@ -22,7 +23,7 @@ from tests.makers import change, insert_vote, make_draft, make_run, make_token, 
 
 
 def editing(db: Database, *people: Any, **kind: Any) -> Deciding:
-    return deciding(db, *people, rules=(), **kind)
+    return deciding(db, *people, **{"rules": (), "sends": ()} | kind)
 
 
 def saving(dsn: str, draft: dict[str, Any], user: str = "U0ALICE") -> Click:
@@ -215,3 +216,18 @@ async def test_blocked(dsn: str, db: Database) -> None:
     draft = make_draft(dsn)
     make_run(dsn, version=18)
     assert await edit(editing(db), saving(dsn, draft), {"body": "x"}) == NotDecided(Why.BLOCKED)
+
+
+# What the kind's connector cannot carry is said of its field, before anybody is asked.
+@pytest.mark.parametrize(
+    ("typed", "fault"),
+    [
+        ({"body": "x" * 10_000}, Fault("body", "maxLength", 10_000 - len("About your parcel"))),
+        ({"subject": "a\x80b"}, Fault("subject", "one_line")),
+    ],
+)
+async def test_unsendable(dsn: str, db: Database, typed: dict[str, str], fault: Fault) -> None:
+    sends = (EffectPolicy(type="slack_message", target="C0REVIEW"),)
+    answer = await edit(editing(db, sends=sends), saving(dsn, make_draft(dsn)), typed)
+    assert isinstance(answer, Unfit)
+    assert answer.faults == (fault,)

@@ -32,7 +32,7 @@ ROOMS = (
 GROUND = {
     "store": "states errors ids queries rows showing database binaries cluster embedded migrate",
     "bot.contracts": "fields click strict_json",
-    "bot.policy": "elapsed limits values requests ahead clauses caps earned rules snapshot terms"
+    "bot.policy": "elapsed limits values requests ahead clauses sendable caps earned rules snapshot terms"
     " contradictions kinds people",
     "bot.slack": "marks answer client line",
     "bot.drafting": "faults prompt ask extract check reply",

@@ -5,11 +5,9 @@ Not here: how rules are read (test_kinds).
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.policy.clauses import Rule
-from bot.policy.rules import RuleVerdict, check_rules, find_unsendable
+from bot.policy.rules import RuleVerdict, check_rules
 
 NAN = float("nan")
 
@@ -142,26 +140,3 @@ def test_places() -> None:
 # A pattern that would take exponential time elsewhere is answered at once.
 def test_linear_time() -> None:
     assert judge(rule("hard", "matches", "(a+)+"), {"x": "a" * 100_000 + "b"}).broken
-
-
-# A subject that would break or end a header line is found when the draft is checked.
-@pytest.mark.parametrize(
-    "end", ["\r\nBcc: x@example.test", "\rthere", "\nthere", "\u2028t", "\u2029t", "\0t", "\x85t"]
-)
-@pytest.mark.parametrize("name", ["subject", "Subject"])
-def test_header_breaks(end: str, name: str) -> None:
-    found = find_unsendable({name: f"Hi{end}", "body": "fine"})
-    assert f"output.{name}" in {error.field for error in found}
-
-
-# A body keeps its lines, and a subject its tabs and its scripts; only NUL is refused everywhere.
-def test_sendable() -> None:
-    assert find_unsendable({"subject": "Größe\t中文 שלום", "body": "a\r\nb\u2028c"}) == ()
-    assert find_unsendable({"body": "a\0b"})
-    assert find_unsendable({"amount": 2**60})
-
-
-# A one-line subject of ordinary characters is never refused.
-@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"])))
-def test_ordinary_subjects(subject: str) -> None:
-    assert find_unsendable({"subject": subject}) == ()
