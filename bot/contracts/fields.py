@@ -39,11 +39,8 @@ def wrong_kind(value: object) -> str | None:
 
 
 def wrong_entity(value: object) -> str | None:
-    """Check an entity: text of 1 to 512 characters, bare of white space at its ends; kept as it is."""
-    if message := _wrong_text(value, MAX_ENTITY_CHARACTERS):
-        return message
-    is_bare = isinstance(value, str) and value == value.strip()
-    return None if is_bare else "must be without a space at either end"
+    """Check an entity: text of 1 to 512 characters that is more than white space."""
+    return _wrong_text(value, MAX_ENTITY_CHARACTERS)
 
 
 def wrong_event_key(value: object) -> str | None:
