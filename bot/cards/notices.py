@@ -24,8 +24,8 @@ from bot.cards.blocks import (
     words,
 )
 from bot.cards.lives import Who
+from bot.cards.status import because
 from bot.cards.views import Channel
-from bot.cards.words import has
 
 PART_TEXT: Final = 500  # Of one text from outside: a key has 380 characters at most, a reason is a sentence.
 PARTS_TEXT: Final = 6_000  # Of all of them: MESSAGE_TEXT less our own words in forty lines.
@@ -224,7 +224,7 @@ def _part(language: str, name: str, part: Part, limit: int) -> Element | list[El
             return words(f"{part:,}") if name == "count" else words(str(part))
         case str() if name == "mend":
             return phrase(language, f"mend.{part}")
-        case str() if name == "because" and has(language, f"reason.{part}"):
-            return phrase(language, f"reason.{part}")
+        case str() if name == "because":
+            return because(language, part)
         case str():
             return outside(part, limit=limit)

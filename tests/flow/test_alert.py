@@ -151,6 +151,16 @@ FACTS: dict[str, dict[str, Any]] = {
 }
 
 
+# Why something failed is said as on its card: a status by its number.
+@pytest.mark.parametrize(
+    ("because", "said"),
+    [("http_422", "the target answered 422"), ("connection_refused", "connection refused")],
+)
+def test_reasons_are_said(because: str, said: str) -> None:
+    text, _ = draw_alert("effect_failed", {"key": "k", "because": because}, "en")
+    assert said in text
+
+
 # Every alert is drawn, with or without a sentence of its own, and pings nobody.
 @pytest.mark.parametrize("name", FACTS)
 def test_every_alert_is_drawn(name: str) -> None:
