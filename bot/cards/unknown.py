@@ -41,6 +41,7 @@ from bot.contracts.click import (
 )
 
 _EXCERPT: Final = 1_500  # Of what was sent: enough to find it at the provider by.
+_RESUME: Final = "resume"
 
 
 class LookUp(StrEnum):
@@ -147,8 +148,7 @@ def _state(view: UnknownView) -> list[list[Element]]:
     ending, language = view.ending, view.language
     undo = [phrase(language, "unknown.undo")] if view.is_undo else []
     if ending is None:
-        newer = [phrase(language, "unknown.newer")] if view.newer_waits else []
-        return [phrase(language, "unknown.open"), *undo, phrase(language, "unknown.who"), *newer]
+        return [phrase(language, "unknown.open"), *undo, phrase(language, "unknown.who"), *_held_up(view)]
     found = [phrase(language, f"unknown.{ending.how}"), *undo]
     if ending.by is not None:
         found.append(phrase(language, "unknown.settled_by", who=person(ending.by), at=date(ending.at)))
@@ -158,6 +158,15 @@ def _state(view: UnknownView) -> list[list[Element]]:
         provider_id = outside(ending.provider_id, limit=120, code=True)
         found.append(phrase(language, "unknown.found_as", id=provider_id))
     return found
+
+
+def _held_up(view: UnknownView) -> list[list[Element]]:
+    """What waits for the answer: a newer event, or whatever may come. Telling an outcome holds up nothing."""
+    if view.newer_waits:
+        return [phrase(view.language, "unknown.newer")]
+    if view.action.effect_type == _RESUME:
+        return []
+    return [phrase(view.language, "unknown.holds")]
 
 
 def _evidence(view: UnknownView) -> list[list[Element]]:

@@ -213,6 +213,7 @@ WORDS: Final[dict[str, str]] = {
     "unknown.look_up.found": "*Look-up* {at}: found.",
     "unknown.next": "*Next look-up:* {at}",
     "unknown.undo": "This is an undo: “delivered” means that what was sent before is taken back.",
+    "unknown.holds": "Until then, nothing more of this record is drafted or sent.",
     "unknown.newer": "A newer event waits for this one, so it cannot be sent again.",
     "unknown.sent_text": "*The draft* (revision {revision})",
     "unknown.who": "Admins decide. Please look at the target first.",

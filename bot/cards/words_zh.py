@@ -210,6 +210,7 @@ WORDS: Final[dict[str, str]] = {
     "unknown.look_up.found": "*查询* {at}：已查到。",
     "unknown.next": "*下次查询：*{at}",
     "unknown.undo": "这是一次撤销：“已送达”表示之前发出的内容已撤回。",
+    "unknown.holds": "在此之前，这条记录不会再起草或发出任何内容。",
     "unknown.newer": "有更新的事件在等待这一条的结果，因此不能重新发出。",
     "unknown.sent_text": "*草稿内容*（第 {revision} 版）",
     "unknown.who": "由管理员决定。请先到目标系统核实。",

@@ -241,6 +241,7 @@ UNKNOWN_STATES: dict[str, UnknownView] = {
         UNKNOWN, evidence=replace(_LOOKED, look_up=LookUp.NO_ANSWER, look_up_reason="http_500")
     ),
     "open_newer_waits": replace(UNKNOWN, newer_waits=True),
+    "open_resume": replace(UNKNOWN, action=Action("resume", "n8n.example")),
     "open_undo": replace(UNKNOWN, is_undo=True),
     "delivered": _ended(Settled.DELIVERED, by=BEN),
     "resent": _ended(Settled.RESENT, by=BEN),
