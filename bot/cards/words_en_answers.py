@@ -98,8 +98,8 @@ WORDS: Final[dict[str, str]] = {
     " Please look at the target, then decide on this card.",
     "alert.unknown_hour": "*An hour, and still unknown:* {key}. Newer events of this record wait behind it.",
     "alert.unknown_hours": "*Four hours, and nobody decided:* {key}. {admins}: no machine will decide this.",
-    "alert.unknown_day": "*A whole day unknown:* {key}. {admins}: until one of you decides, nothing more of"
-    " this record is drafted or sent.",
+    "alert.unknown_day": "*A day or more, and still unknown:* {key}. {admins}: until one of you decides,"
+    " nothing more of this record is drafted or sent.",
     "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason} unedited)."
     " Look at what people changed, and mend its prompt or rules; enough unedited approvals earn it again.",
     "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts."

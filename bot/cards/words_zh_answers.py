@@ -94,7 +94,7 @@ WORDS: Final[dict[str, str]] = {
     "请先查看对方系统，再在此卡片上决定。",
     "alert.unknown_hour": "*已一小时，结果仍未知：*{key}。同一记录的更新内容都在等待。",
     "alert.unknown_hours": "*已四小时，仍无人决定：*{key}。{admins}：机器不会替人决定。",
-    "alert.unknown_day": "*已整整一天，结果未知：*{key}。"
+    "alert.unknown_day": "*已一天或更久，结果仍未知：*{key}。"
     "{admins}：在有人决定之前，这条记录不会再起草或发出任何内容。",
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（未经修改：{reason}）。"
     "请查看审批人改了什么，并改进提示词或规则；未经修改的批准足够多后会自动恢复。",

@@ -11,6 +11,7 @@ from bot.policy.limits import RECOVERY_BATCH, SETTLE_SECONDS, UNKNOWN_RISES_SECO
 from store import alerts, unknowns
 from store.database import Database
 
+# The last comes again every day.
 STEPS: Final = (Alert.UNKNOWN_FIRST, Alert.UNKNOWN_HOUR, Alert.UNKNOWN_HOURS, Alert.UNKNOWN_DAY)
 
 
@@ -36,6 +37,6 @@ async def run_once(deps: Rising) -> int:
                 "at": row.ambiguous_at.isoformat(),
             }
             key = f"unknown:{row.effect_id}:{row.version}:{row.number}"
-            name = STEPS[row.number - 1]
+            name = STEPS[min(row.number, len(STEPS)) - 1]
             raised += await alerts.raise_alert(conn, key=key, name=name, facts=facts)
     return raised

@@ -95,7 +95,7 @@ HOLD_MOST_SECONDS: Final = 300.0  # doubled up to what people accept after an ou
 SEND_MARGIN_SECONDS: Final = 1.0  # A connector keeps its timeout itself; this catches one that does not.
 MAX_EFFECTS: Final = 5  # Of one kind: one person reads them all on one card, and answers for all.
 # When people are told again of an unknown effect, after the settle window: seldom enough not to be muted.
-UNKNOWN_RISES_SECONDS: Final = (3600, 14_400, 86_400)
+UNKNOWN_RISES_SECONDS: Final = (3600, 14_400, *range(86_400, 31 * 86_400, 86_400))
 LOOK_UP_BATCH: Final = 20  # Unknown effects asked about at once.
 LOOK_UP_SECONDS: Final = 30  # Longest wait for one look-up; people look at the card meanwhile.
 # After a look-up that proved nothing: a late arrival shows within minutes, a person comes within hours.
