@@ -142,6 +142,7 @@ class ClaimedRow(EffectRef):
     kind: str
     target: str = Field(repr=False)
     lane: int
+    created_at: datetime
     is_ambiguous: bool
     snapshot_hash: str
     revision: int

@@ -26,7 +26,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One thing to do in the outside world; `body` is the same bytes on every try."""
+    """One thing to do in the outside world; `body` is the same bytes on every try.
+
+    `created_at` is when the decision made it, by the database's clock.
+    """
 
     effect_id: UUID
     key: str
@@ -39,10 +42,13 @@ class Effect:
     body: bytes = field(repr=False)
     policy: EffectPolicy = field(repr=False)
     attempt: int = 1
+    created_at: datetime | None = None
 
 
 def made_at(effect: Effect) -> datetime:
-    """When the decision made it: its id is a UUID version 7 and begins with Unix milliseconds (RFC 9562)."""
+    """When the decision made it; else by its id, a UUID version 7 of some process's clock (RFC 9562)."""
+    if effect.created_at is not None:
+        return effect.created_at
     return datetime.fromtimestamp((effect.effect_id.int >> 80) / 1000, UTC)
 
 

@@ -104,6 +104,7 @@ def to_effect(row: ClaimedRow, policy: EffectPolicy, attempt: int) -> Effect:
         body=row.body or b"",
         policy=policy,
         attempt=attempt,
+        created_at=row.created_at,
     )
 
 

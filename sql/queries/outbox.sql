@@ -66,7 +66,8 @@ WITH RECURSIVE gate AS MATERIALIZED (
      WHERE e.effect_id = ANY(ARRAY(SELECT effect_id FROM taken UNION ALL SELECT effect_id FROM chosen))
        AND e.state IS NOT DISTINCT FROM 'pending'
     RETURNING e.effect_id, e.version, e.idempotency_key, e.run_id, e.draft_id, e.draft_key, e.kind, e.effect_type,
-              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous, e.clause
+              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous, e.clause,
+              e.created_at
 )
 SELECT held.*, content.*
   FROM held

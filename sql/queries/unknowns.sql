@@ -34,7 +34,8 @@ WITH asked AS (
             WHERE u.state = 'unknown' AND u.next_attempt_at <= now() AND u.effect_type = ANY(%(effect_types)s::text[])
             ORDER BY u.next_attempt_at LIMIT %(most)s FOR UPDATE SKIP LOCKED)) AND e.state = 'unknown'
     RETURNING e.effect_id, e.version, e.idempotency_key, e.run_id, e.draft_id, e.draft_key, e.kind, e.effect_type,
-              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous, e.clause
+              e.target, e.lane, e.known_version, e.attempts, e.ambiguous_at IS NOT NULL AS is_ambiguous, e.clause,
+              e.created_at
 )
 SELECT asked.*, p.snapshot_hash, p.revision, p.recipient, p.body, coalesce(d.entity, '') AS entity,
        coalesce(l.asked, 0) AS times_asked, v.evidence_id IS NOT NULL AS has_evidence,

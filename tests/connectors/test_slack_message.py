@@ -6,7 +6,10 @@ Not here: each answer of Slack by itself (tests/slack).
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -203,6 +206,15 @@ async def test_found_again(slack: SlackStandIn, connector: SlackMessageConnector
     await connector.send(effect())
     lost = effect()
     assert await connector.look_up(lost) == Absent()
+    slack.faults.order(POST, fault.dropped(after_work=True))
+    assert await connector.send(lost) == Unknown("cut")
+    assert await connector.look_up(lost) == Found(posted(slack)[-1].ts)
+
+
+# It is looked for since the decision by the database's clock: that of the process that made it may be ahead.
+async def test_found_whatever_the_clocks(slack: SlackStandIn, connector: SlackMessageConnector) -> None:
+    ahead = UUID("7fffffff-ffff-7fff-bfff-ffffffffffff")
+    lost = replace(effect(), effect_id=ahead, created_at=datetime.now(UTC))
     slack.faults.order(POST, fault.dropped(after_work=True))
     assert await connector.send(lost) == Unknown("cut")
     assert await connector.look_up(lost) == Found(posted(slack)[-1].ts)

@@ -48,6 +48,7 @@ async def test_what_a_connector_gets(db: Database, dsn: str) -> None:
         1,
     )
     assert (call.target, call.policy.response_id) == (makers.SNAPSHOT["effect"]["target"], "id")
+    assert call.created_at == effect_row(dsn, effect_id)["created_at"]
     assert call.entity.startswith("customer:")
 
 

@@ -44,6 +44,7 @@ async def test_found(db: Database, dsn: str) -> None:
     assert await run_once(Reconciling(db, {"http": sink})) == 1
     row = effect_row(dsn, effect_id)
     assert (row["state"], row["provider_id"]) == ("completed", "msg-3")
+    assert sink.asked[0].created_at == row["created_at"]
     assert (row["draft_status"], row["run_state"], behind(dsn)) == ("sent", "completed", True)
     assert actions(dsn, row["idempotency_key"]) == [("system", "effect_completed")]
 
