@@ -15,6 +15,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 log = logging.getLogger(__name__)
 
+WATCH_SECONDS = 10.0  # For so long a clock that was put back may hold up every step that nobody wakes.
 LATE_SECONDS = 1.0  # A busy loop is late by milliseconds; by more, it was blocked or the machine slept.
 
 
@@ -63,6 +64,8 @@ class Timer:
         self._woke = woke
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving = asyncio.Event()
+        self._ahead_seconds = _ahead_seconds()
+        self._watch: asyncio.TimerHandle | None = None
         self._scheduler = AsyncIOScheduler(
             timezone=UTC,
             job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
@@ -81,6 +84,18 @@ class Timer:
                 next_run_time=now,
             )
         self._scheduler.start()
+        self._look_at_the_clock()
+
+    def _look_at_the_clock(self) -> None:
+        """Run every step now if the clock was put back: the scheduler would wait for it to catch up."""
+        ahead = _ahead_seconds()
+        if ahead < self._ahead_seconds - LATE_SECONDS:
+            log.warning("the clock was put back", extra={"seconds": round(self._ahead_seconds - ahead)})
+            now = datetime.now(UTC)
+            for name in self._steps:
+                self._scheduler.modify_job(name, next_run_time=now)
+        self._ahead_seconds = ahead
+        self._watch = asyncio.get_running_loop().call_later(WATCH_SECONDS, self._look_at_the_clock)
 
     async def _tick(self, name: str) -> None:
         # A coroutine, though it waits for nothing: the scheduler runs plain functions in threads of its own.
@@ -167,6 +182,8 @@ class Timer:
     async def stop(self) -> None:
         """Start nothing new and wait for what runs."""
         self._leaving.set()
+        if self._watch is not None:
+            self._watch.cancel()
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
         while self._tasks:
@@ -176,3 +193,8 @@ class Timer:
         """End what still runs in the middle, after `stop` began: to be taken up again as after a crash."""
         for task in self._tasks:
             task.cancel()
+
+
+def _ahead_seconds() -> float:
+    """How far the clock is ahead of time that only passes: it falls when the clock is put back."""
+    return time.time() - time.monotonic()

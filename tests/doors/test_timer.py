@@ -8,11 +8,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
 
+from bot.doors import timer as timer_module
 from bot.doors.timer import Step, Timer
 
 HOUR = 3600.0
@@ -108,6 +109,26 @@ async def test_a_late_step_runs_once(caplog: pytest.LogCaptureFixture) -> None:
             assert timer._scheduler.get_job("one").next_run_time > datetime.now(UTC)
     late = [record for record in caplog.records if record.getMessage() == "the clock was late"]
     assert [(record.step, record.late_seconds) for record in late] == [("one", 9000)]  # type: ignore[attr-defined]
+
+
+# A clock that is put back by an hour holds up nothing for an hour: its steps run at once, and go on by it.
+async def test_a_clock_that_is_put_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(timer_module, "WATCH_SECONDS", 0.01)
+    work = Work()
+    timer = timer_of(Step("one", work.run_once, 60))
+    async with running(timer, work):
+        await work.begun()
+        work.end()
+        await settled()
+        with caplog.at_level(logging.WARNING), time_machine.travel(time.time() - HOUR):
+            assert await work.begun() == 2
+            work.end()
+            await settled()
+            assert timer._scheduler.get_job("one").next_run_time < datetime.now(UTC) + timedelta(minutes=2)
+    back = [record for record in caplog.records if record.getMessage() == "the clock was put back"]
+    assert [record.seconds for record in back] == [3600]  # type: ignore[attr-defined]
 
 
 # A wake that comes while the step runs may be about work that this run did not see.
