@@ -16,6 +16,7 @@ import pytest
 import yaml
 from dotenv import dotenv_values
 
+from bot.cards.notices import Alert
 from bot.connectors.answers import write_outcomes
 from bot.contracts.problem import STATUS_AND_TITLE
 from bot.demo.events import BUTTONS
@@ -419,3 +420,23 @@ def test_compose_file_parses() -> None:
     services = yaml.safe_load((ROOT / "deploy" / "compose.yml").read_text("utf-8"))["services"]
     assert services["stet"]["stop_grace_period"] == "20s"
     assert services["migrate"]["command"] == ["migrate"]
+
+
+# Operators find every alert in the table of alerts, and the table names none that is not.
+def test_alerts_are_told() -> None:
+    text = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    table = text.split("## What `OPS_CHANNEL` hears")[1].split("\n## ")[0]
+    named = {
+        word
+        for row in table.splitlines()
+        for word in re.findall(r"`(\w+)`", row.split("|")[1] if "|" in row else "")
+    }
+    assert named == {*Alert, "unknown_effect"}
+
+
+# Somebody raises every alert that there is a sentence for: one that nobody raises promises in words alone.
+@pytest.mark.parametrize("alert", Alert)
+def test_alerts_are_raised(alert: Alert) -> None:
+    rooms = (ROOT / "bot" / room for room in ("flow", "doors", "."))
+    texts = [path.read_text("utf-8") for room in rooms for path in room.glob("*.py")]
+    assert any(f'"{alert}"' in text or f"Alert.{alert.name}" in text for text in texts)

@@ -111,7 +111,6 @@ class Alert(StrEnum):
     UNKNOWN_HOURS = "unknown_hours"  # key, admins
     UNKNOWN_DAY = "unknown_day"  # key, admins
     EARNED_LOST = "earned_lost"  # kind, reason
-    KIND_GONE = "kind_gone"  # kind, count
     EFFECT_FAILED = "effect_failed"  # key, because; so the next three
     UNDO_FAILED = "undo_failed"
     RESUME_FAILED = "resume_failed"

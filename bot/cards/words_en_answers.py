@@ -102,8 +102,6 @@ WORDS: Final[dict[str, str]] = {
     " nothing more of this record is drafted or sent.",
     "alert.earned_lost": "*Back to approval first:* {kind} no longer earns exceptions ({reason} unedited)."
     " Look at what people changed, and mend its prompt or rules; enough unedited approvals earn it again.",
-    "alert.kind_gone": "*Kind missing from the policy:* {kind} still has {count} open drafts."
-    " Put it back, or let them expire.",
     "alert.effect_failed": "*Not sent:* {key} ({because}). It was let out, and nothing more is tried;"
     " only a newer event makes another draft.",
     "alert.undo_failed": "*Not undone:* {key} ({because}). Nothing more is tried;"

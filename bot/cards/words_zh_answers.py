@@ -98,7 +98,6 @@ WORDS: Final[dict[str, str]] = {
     "{admins}：在有人决定之前，这条记录不会再起草或发出任何内容。",
     "alert.earned_lost": "*恢复先审批后发出：*{kind} 不再满足免审条件（未经修改：{reason}）。"
     "请查看审批人改了什么，并改进提示词或规则；未经修改的批准足够多后会自动恢复。",
-    "alert.kind_gone": "*策略中缺少类型：*{kind} 还有 {count} 份草稿未处理。请恢复该类型，或等它们过期。",
     "alert.effect_failed": "*未发出：*{key}（{because}）。已放行，但不会再尝试；"
     "只有更新的事件才会产生新的草稿。",
     "alert.undo_failed": "*未撤销：*{key}（{because}）。不会自动再试；"
