@@ -189,7 +189,6 @@ async def test_kill_past_a_frozen_start(stage: Stage, watch: Watch) -> None:
     frozen, bot = await two(stage)
     async with await psycopg.AsyncConnection.connect(stage.dsn) as holding:
         await holding.execute(HELD)
-        await make(stage, 1)
         await frozen_at_the_lock(stage, watch, frozen, bot)
         await holding.commit()
     reply = await stage.actor(bot).slash(U_ADMIN, "kill mail storm")
@@ -204,7 +203,9 @@ async def test_kill_past_a_frozen_start(stage: Stage, watch: Watch) -> None:
 
 
 async def frozen_at_the_lock(stage: Stage, watch: Watch, frozen: Bot, other: Bot) -> None:
+    """Freeze a process that is about to start an effect, which no other was there to take."""
     other.signal(signal.SIGSTOP)
+    await make(stage, 1)
     await watch.nudge("dispatch")
     await watch.until(AT_THE_LOCK)
     frozen.signal(signal.SIGSTOP)
