@@ -8,6 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from bot.cards.notices import Alert
+from bot.connectors.answers import UNANSWERED
+from bot.contracts.outcome import NotSent
 from store import alerts
 from store.queries import Connection
 from store.rows import EffectRef
@@ -15,9 +17,7 @@ from store.rows import EffectRef
 _RESUME: Final = "resume"
 # What the connectors say: nobody waits there any more; nobody at all was reached, so others fare the same.
 _GONE: Final = "gone"
-_UNREACHED: Final = frozenset(
-    {"crowded", "dns_failed", "connection_refused", "connect_failed", "connect_timeout", "tls_failed"}
-)
+_UNREACHED: Final = frozenset(row.cause for row in UNANSWERED if row.outcome is NotSent)
 
 
 async def tell(conn: Connection, effect: EffectRef, reason: str) -> None:

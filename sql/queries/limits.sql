@@ -121,8 +121,9 @@ SELECT asked.lane, under_way.n AS in_flight, recent.second, recent.minute,
 
 -- name: pick_effects
 -- Due effects of lanes that are held, at most so many a lane in the order of their queue, as a claim would take them,
--- those of kinds that the claimer's policy lacks later than others, with what the approved revision says that they are worth, and whether another effect of the same draft has taken that
--- from the cap already; and those that may have left before and wait to be sent again, wherever in the queue they stand.
+-- those of kinds that the claimer's policy lacks later than others, with what the approved revision says that they are
+-- worth, and whether another effect of the same draft has taken that from the cap already; and those that may have left
+-- before and wait to be sent again, wherever in the queue they stand.
 WITH room AS MATERIALIZED (
     SELECT lane, slots, CASE WHEN is_ours THEN now()
                              ELSE now() - interval '1 second' * %(kind_gone_seconds)s::double precision END AS due_by

@@ -1,6 +1,6 @@
 -- name: drop_failed_undo
 -- Make room where an earlier undo of the token's effect failed: a machine calls failed only what never left. One that a
--- person gave up may have left, and stays. The head is locked, the run held.
+-- person gave up may have left, and stays. The head is locked.
 -- zero rows: nothing: there is none
 UPDATE effect_outbox AS u
    SET state = 'cancelled', version = u.version + 1, updated_at = now()
@@ -69,7 +69,8 @@ SELECT allowed.draft_id, allowed.run_id, allowed.effect_id, allowed.undo ->> 'ty
   FROM allowed;
 
 -- name: find_undone
--- How the effect of an undo's token stands, undos that failed left out: why an undo cannot be asked for, or what one did whose answer was lost.
+-- How the effect of an undo's token stands, undos that failed left out: why an undo cannot be asked for, or what one did
+-- whose answer was lost.
 SELECT e.state, d.status, u.undo_by, u.created_at AS undo_at, u.effect_id AS undo_id,
        EXISTS (SELECT FROM effect_outbox AS o
                 WHERE o.idempotency_key = r.idempotency_key AND o.state IN ('pending', 'sending', 'unknown')
